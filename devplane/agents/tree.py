@@ -1,0 +1,146 @@
+"""Process trees: who descends from whom, told apart from reused pids by start time, and ending them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+
+import anyio
+import psutil
+
+POLL_S = 0.02
+_PR_SET_CHILD_SUBREAPER = 36
+START_TIME_SLACK_S = 1.0
+"""Start times are read from clocks of coarse ticks; two processes of one pid are never this close."""
+
+RUN_VARIABLE = "DEVPLANE_RUN"
+"""Set in every agent's environment: the id of its run."""
+HOME_VARIABLE = "DEVPLANE_AGENT_OF"
+"""Set in every agent's environment: the home whose daemon started it."""
+
+
+def started_s(pid: int) -> float | None:
+    """Return when `pid` started (epoch seconds), or ``None`` when there is no such process."""
+    if pid <= 0:
+        return None
+    with suppress(psutil.Error):
+        return psutil.Process(pid).create_time()
+    return None
+
+
+def is_same(pid: int, started: float) -> bool:
+    """Whether `pid` is alive and is still the process that started at `started` (G-34)."""
+    now = started_s(pid)
+    return now is not None and abs(now - started) < START_TIME_SLACK_S and not is_zombie(pid)
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return True
+
+
+def collect(pid: int, started: float) -> set[psutil.Process]:
+    """Return the process, its descendants, and what else is in its session or group.
+
+    Empty when `pid` is by now another process. A session's id is not given to a new
+    process while any member lives, so members of an ended leader's session are its own.
+    """
+    try:
+        root = psutil.Process(pid)
+        if abs(root.create_time() - started) >= START_TIME_SLACK_S:
+            return set()
+        found = {root, *root.children(recursive=True)}
+    except psutil.Error:
+        found = set()
+    for other in psutil.pids():
+        with suppress(OSError, psutil.Error):
+            if pid in (os.getsid(other), os.getpgid(other)):
+                found.add(psutil.Process(other))
+    return found
+
+
+def marked(home: str, run: str | None = None) -> set[psutil.Process]:
+    """Return processes whose environment says that `home` started them (for `run`, if given).
+
+    Finds what detached itself from its tree; a process that cleared its
+    environment is found only through its ancestors.
+    """
+    found: set[psutil.Process] = set()
+    me = os.getpid()
+    for process in psutil.process_iter():
+        if process.pid == me:
+            continue
+        with suppress(psutil.Error, OSError):
+            env = process.environ()
+            if env.get(HOME_VARIABLE) == home and (run is None or env.get(RUN_VARIABLE) == run):
+                found.add(process)
+    return found
+
+
+async def end(members: Iterable[psutil.Process], *, term_grace_s: float, kill_grace_s: float) -> bool:
+    """End `members` and what they start meanwhile: SIGTERM, then SIGKILL. Return whether all are gone."""
+    left = set(members)
+    for number, grace_s in ((signal.SIGTERM, term_grace_s), (signal.SIGKILL, kill_grace_s)):
+        left = {each for each in left if is_alive(each)}
+        # Children that were born since the last look would outlive their parents.
+        for each in list(left):
+            with suppress(psutil.Error):
+                left |= set(each.children(recursive=True))
+        for each in left:
+            with suppress(psutil.Error):
+                each.send_signal(number)
+        with anyio.move_on_after(grace_s):
+            while any(is_alive(each) for each in left):  # noqa: ASYNC110 - nobody reports a stranger's end
+                await anyio.sleep(POLL_S)
+    return not any(is_alive(each) for each in left)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it is the same process still, and not a zombie."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def adopt_orphans() -> bool:
+    """Make this process the new parent of descendants whose parent ends (Linux); return whether it is.
+
+    Whatever an agent detaches then still has the daemon among its ancestors, so
+    that it can be told from a person's process and ended with the run.
+    """
+    if sys.platform != "linux":
+        return False
+    with suppress(OSError, AttributeError):
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    return False
+
+
+def adopted(known: Iterable[int]) -> set[psutil.Process]:
+    """Return this process's children that it did not start itself, reaping those that have ended."""
+    mine = set(known)
+    found: set[psutil.Process] = set()
+    with suppress(psutil.Error):
+        for child in psutil.Process().children():
+            if child.pid in mine:
+                continue
+            if is_zombie(child.pid):
+                with suppress(ChildProcessError, OSError):
+                    os.waitpid(child.pid, os.WNOHANG)
+            else:
+                found.add(child)
+    return found
+
+
+def ancestors(pid: int) -> list[int] | None:
+    """Return the pids above `pid`, nearest first; ``None`` when `pid` is gone."""
+    try:
+        return [parent.pid for parent in psutil.Process(pid).parents()]
+    except psutil.Error:
+        return None

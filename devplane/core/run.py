@@ -1,0 +1,439 @@
+"""The life of a run: what it is now, which facts may follow, and the wishes that each brings.
+
+``reduce`` folds facts into a `Run`; ``wishes`` compares the run before and after one.
+A pair of phase and fact that is not in `NEXT` is refused and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from devplane.core import events as e
+from devplane.core import spending
+from devplane.core.effects import CancelAsk, EndAgent, Reply, SendCancel, StartTurn, Wish
+from devplane.core.permission import Authority
+from devplane.errors import DevplaneError
+
+TOOLS_KEPT = 20
+"""Closed tool calls that a snapshot remembers; the event log has them all."""
+
+OPEN_STATUSES = frozenset({"pending", "in_progress"})
+UNFINISHED = "unfinished"
+"""Status of a tool call whose turn ended before the agent closed it (real-agents quirk 5)."""
+
+
+class Phase(StrEnum):
+    STARTING = "starting"
+    READY = "ready"
+    CLOSING = "closing"
+    ENDED = "ended"
+
+
+class ImpossibleFact(DevplaneError):
+    """A fact that cannot follow in this phase: refused, nothing has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    id: str
+    started_ms: int
+    is_cancelling: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    turn: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAsk:
+    """`kind` is ``permission`` or ``question``."""
+
+    id: str
+    kind: str
+    title: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    call: str
+    title: str = ""
+    kind: str = ""
+    status: str = "pending"
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One driven session as the log tells it. Times are epoch milliseconds."""
+
+    id: str
+    agent: str
+    agent_name: str
+    command: tuple[str, ...]
+    cwd: str
+    project: str
+    name: str
+    expected_version: str | None
+    keeps_transcript: bool
+    created_ms: int
+    updated_ms: int
+    pos: int
+    phase: Phase = Phase.STARTING
+    ending: str = ""
+    reason: str = ""
+    hint: str = ""
+    pid: int | None = None
+    pid_started_s: float | None = None
+    reported_name: str = ""
+    reported_version: str = ""
+    can_load: bool = False
+    can_resume: bool = False
+    can_close: bool = False
+    session: str = ""
+    mode: str = ""
+    mode_name: str = ""
+    asks_first: bool | None = None
+    options: tuple[tuple[str, str, str], ...] = ()
+    """Config options as (id, category, value)."""
+    title: str = ""
+    commands: tuple[str, ...] = ()
+    turn: Turn | None = None
+    queue: tuple[Queued, ...] = ()
+    asks: tuple[OpenAsk, ...] = ()
+    tools: tuple[ToolCall, ...] = ()
+    plan: tuple[e.PlanEntry, ...] = ()
+    turns: int = 0
+    tool_calls: int = 0
+    errors: int = 0
+    last_stop_reason: str = ""
+    last_error: str = ""
+    context_used: int | None = None
+    context_size: int | None = None
+    spending: tuple[spending.Spending, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """One word for a list: starting, working, waiting, idle, stopping, or how it ended."""
+        if self.phase is Phase.ENDED:
+            return self.ending
+        if self.phase is Phase.STARTING:
+            return "starting"
+        if self.phase is Phase.CLOSING:
+            return "stopping"
+        if self.asks:
+            return "waiting"
+        return "working" if self.turn else "idle"
+
+    @property
+    def is_live(self) -> bool:
+        return self.phase is not Phase.ENDED
+
+    def has_ask(self, ask: str) -> bool:
+        return any(each.id == ask for each in self.asks)
+
+
+ANYTIME = frozenset(
+    {
+        e.ProcessStarted,
+        e.AgentIntroduced,
+        e.ModeSeen,
+        e.OptionSeen,
+        e.ToolChanged,
+        e.PlanChanged,
+        e.UsageSeen,
+        e.TitleGiven,
+        e.CommandsSeen,
+        e.UpdateKept,
+        e.Noted,
+        e.AskAnswered,
+        e.AskWithdrawn,
+    }
+)
+"""Facts that an agent's word or an ask's end brings in any phase but the last."""
+
+NEXT: dict[Phase, dict[type, Phase]] = {
+    Phase.STARTING: {
+        **dict.fromkeys(ANYTIME, Phase.STARTING),
+        e.SessionOpened: Phase.READY,
+        e.PromptQueued: Phase.STARTING,
+        e.PermissionAsked: Phase.STARTING,
+        e.QuestionAsked: Phase.STARTING,
+        e.StopAsked: Phase.CLOSING,
+        e.RunEnded: Phase.ENDED,
+    },
+    Phase.READY: {
+        **dict.fromkeys(ANYTIME, Phase.READY),
+        e.PromptQueued: Phase.READY,
+        e.TurnStarted: Phase.READY,
+        e.CancelAsked: Phase.READY,
+        e.TurnEnded: Phase.READY,
+        e.TurnFailed: Phase.READY,
+        e.PermissionAsked: Phase.READY,
+        e.QuestionAsked: Phase.READY,
+        e.StopAsked: Phase.CLOSING,
+        e.RunEnded: Phase.ENDED,
+    },
+    Phase.CLOSING: {
+        **dict.fromkeys(ANYTIME, Phase.CLOSING),
+        e.TurnEnded: Phase.CLOSING,
+        e.TurnFailed: Phase.CLOSING,
+        e.StopAsked: Phase.CLOSING,
+        e.RunEnded: Phase.ENDED,
+    },
+    Phase.ENDED: {e.AskAnswered: Phase.ENDED, e.AskWithdrawn: Phase.ENDED, e.Noted: Phase.ENDED},
+}
+
+
+def create(event: e.Event) -> Run:
+    """Return the run that a `RunCreated` begins."""
+    fact = event.fact
+    if not isinstance(fact, e.RunCreated):
+        raise ImpossibleFact(f"{event.run} has no beginning: its first fact is {type(fact).__name__}")
+    return Run(
+        id=event.run,
+        agent=fact.agent,
+        agent_name=fact.agent_name,
+        command=fact.command,
+        cwd=fact.cwd,
+        project=fact.project,
+        name=fact.name,
+        expected_version=fact.expected_version,
+        keeps_transcript=fact.keeps_transcript,
+        created_ms=event.at_ms,
+        updated_ms=event.at_ms,
+        pos=event.pos,
+    )
+
+
+def reduce(run: Run | None, event: e.Event) -> Run:
+    """Return the run after one more fact.
+
+    Raises:
+        ImpossibleFact: The fact cannot follow; the run is as it was.
+    """
+    if run is None:
+        return create(event)
+    fact = event.fact
+    phase = NEXT[run.phase].get(type(fact))
+    if phase is None:
+        raise ImpossibleFact(f"{type(fact).__name__} cannot follow in {run.id}, which is {run.state}")
+    moved = replace(
+        run, phase=phase, pos=max(run.pos, event.pos), updated_ms=max(run.updated_ms, event.at_ms)
+    )
+    return _apply(moved, fact, event.at_ms)
+
+
+def fold(events: list[e.Event]) -> Run | None:
+    """Return what a run's whole log says of it; ``None`` for an empty log."""
+    run: Run | None = None
+    for event in events:
+        run = reduce(run, event)
+    return run
+
+
+def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
+    match fact:
+        case e.RunCreated():
+            raise ImpossibleFact(f"{run.id} was created already")
+        case e.ProcessStarted():
+            return replace(
+                run,
+                pid=fact.pid,
+                pid_started_s=fact.started_s,
+                spending=spending.begin_process(run.spending),
+            )
+        case e.AgentIntroduced():
+            return replace(
+                run,
+                reported_name=fact.name,
+                reported_version=fact.version,
+                can_load=fact.can_load,
+                can_resume=fact.can_resume,
+                can_close=fact.can_close,
+            )
+        case e.SessionOpened():
+            return replace(run, session=fact.session)
+        case e.ModeSeen():
+            return replace(run, mode=fact.mode, mode_name=fact.name, asks_first=fact.asks_first)
+        case e.OptionSeen():
+            others = tuple(each for each in run.options if each[0] != fact.option)
+            return replace(run, options=(*others, (fact.option, fact.category, fact.value)))
+        case e.PromptQueued():
+            return replace(run, queue=(*run.queue, Queued(fact.turn, fact.chars)))
+        case e.TurnStarted() | e.TurnEnded() | e.TurnFailed() | e.CancelAsked():
+            return _turn(run, fact, at_ms)
+        case e.ToolChanged():
+            return _tool(run, fact)
+        case e.PlanChanged():
+            return replace(run, plan=fact.entries)
+        case e.UsageSeen():
+            spent = run.spending
+            if fact.amount is not None:
+                spent = spending.report(spent, fact.amount, fact.currency)
+            return replace(
+                run,
+                context_used=run.context_used if fact.used is None else fact.used,
+                context_size=run.context_size if fact.size is None else fact.size,
+                spending=spent,
+            )
+        case e.TitleGiven():
+            return replace(run, title=fact.title)
+        case e.CommandsSeen():
+            return replace(run, commands=fact.names)
+        case e.UpdateKept():
+            return run
+        case e.PermissionAsked():
+            return replace(run, asks=(*run.asks, OpenAsk(fact.ask, "permission", fact.title, at_ms)))
+        case e.QuestionAsked():
+            return replace(run, asks=(*run.asks, OpenAsk(fact.ask, "question", fact.message, at_ms)))
+        case e.AskAnswered() | e.AskWithdrawn():
+            if not run.has_ask(fact.ask):
+                raise ImpossibleFact(f"{fact.ask} is not open")
+            return replace(run, asks=tuple(each for each in run.asks if each.id != fact.ask))
+        case e.Noted():
+            return replace(run, warnings=(*run.warnings, fact.text)[-5:]) if fact.level == "warning" else run
+        case e.StopAsked():
+            return run
+        case e.RunEnded():
+            return _end(run, fact)
+
+
+def _turn(run: Run, fact: e.TurnStarted | e.TurnEnded | e.TurnFailed | e.CancelAsked, at_ms: int) -> Run:
+    match fact:
+        case e.TurnStarted():
+            if run.turn is not None or not run.queue or run.queue[0].turn != fact.turn:
+                raise ImpossibleFact(f"{fact.turn} is not next in {run.id}")
+            return replace(
+                run,
+                turn=Turn(fact.turn, at_ms),
+                queue=run.queue[1:],
+                spending=spending.begin_turn(run.spending),
+            )
+        case e.CancelAsked():
+            if run.turn is None:
+                raise ImpossibleFact(f"no turn is running in {run.id}")
+            return replace(run, turn=replace(run.turn, is_cancelling=True))
+        case e.TurnEnded():
+            return replace(_close_turn(run, fact.turn), last_stop_reason=fact.stop_reason, last_error="")
+        case e.TurnFailed():
+            ended = _close_turn(run, fact.turn)
+            if fact.cancelled:
+                return replace(ended, last_stop_reason="cancelled", last_error=fact.error)
+            return replace(ended, last_stop_reason="error", last_error=fact.error, errors=run.errors + 1)
+
+
+def _close_turn(run: Run, turn: str) -> Run:
+    if run.turn is None or run.turn.id != turn:
+        raise ImpossibleFact(f"{turn} is not running in {run.id}")
+    return replace(run, turn=None, turns=run.turns + 1, tools=_closed(run.tools))
+
+
+def _closed(tools: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    return tuple(replace(each, status=UNFINISHED) if each.status in OPEN_STATUSES else each for each in tools)
+
+
+def _tool(run: Run, fact: e.ToolChanged) -> Run:
+    before = next((each for each in run.tools if each.call == fact.call), None)
+    known = before or ToolCall(fact.call)
+    after = replace(
+        known,
+        title=known.title if fact.title is None else fact.title,
+        kind=known.kind if fact.kind is None else fact.kind,
+        status=known.status if fact.status is None else fact.status,
+        subject=known.subject if fact.subject is None else fact.subject,
+    )
+    tools = tuple(after if each.call == fact.call else each for each in run.tools)
+    if before is None:
+        tools = _bounded((*tools, after))
+    return replace(
+        run,
+        tools=tools,
+        tool_calls=run.tool_calls + (before is None),
+        errors=run.errors + (after.status == "failed" and known.status != "failed"),
+    )
+
+
+def _bounded(tools: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    spare = len(tools) - TOOLS_KEPT
+    if spare <= 0:
+        return tools
+    kept: list[ToolCall] = []
+    for each in tools:
+        if spare > 0 and each.status not in OPEN_STATUSES:
+            spare -= 1
+        else:
+            kept.append(each)
+    return tuple(kept)
+
+
+def _end(run: Run, fact: e.RunEnded) -> Run:
+    # An interrupted run keeps its asks: they can be answered when it is resumed.
+    asks = run.asks if fact.ending == "interrupted" else ()
+    return replace(
+        run,
+        ending=fact.ending,
+        reason=fact.reason,
+        hint=fact.hint,
+        turn=None,
+        asks=asks,
+        tools=_closed(run.tools),
+        pid=None,
+        pid_started_s=None,
+    )
+
+
+def wishes(before: Run | None, fact: e.Fact, after: Run) -> tuple[Wish, ...]:
+    """Return what should now be done, in order."""
+    match fact:
+        case e.SessionOpened() | e.PromptQueued():
+            return _next_turn(after)
+        case e.TurnEnded() | e.TurnFailed():
+            left = tuple(CancelAsk(ask.id, Authority.NOBODY) for ask in after.asks)
+            return (*left, *_next_turn(after))
+        case e.CancelAsked():
+            return _cancel(before, after)
+        case e.StopAsked():
+            if before is not None and before.phase is Phase.CLOSING:
+                return ()
+            return (*_cancel(before, after), EndAgent())
+        case e.AskAnswered():
+            return (Reply(fact.ask),)
+        case _:
+            return ()
+
+
+def _next_turn(run: Run) -> tuple[Wish, ...]:
+    if run.phase is Phase.READY and run.turn is None and run.queue:
+        return (StartTurn(run.queue[0].turn),)
+    return ()
+
+
+def _cancel(before: Run | None, after: Run) -> tuple[Wish, ...]:
+    # Open asks first: an agent that waits for an answer cannot acknowledge a cancel (G-20).
+    asks = tuple(CancelAsk(ask.id, Authority.STOPPED) for ask in after.asks)
+    turn = before.turn if before is not None else None
+    if turn is None or turn.is_cancelling:
+        return asks
+    return (*asks, SendCancel(turn.id))
+
+
+def conclude(run: Run, *, died: str, stop_by: str | None, is_shutdown: bool) -> e.RunEnded:
+    """Say how a run ended whose agent is gone.
+
+    `died` describes the process's own end (``exit status 1``, ``killed by SIGKILL``, with its last
+    words); `stop_by` is who asked for the end, if anybody did.
+    """
+    if is_shutdown:
+        return e.RunEnded("interrupted", "the daemon stopped")
+    if stop_by is not None:
+        return e.RunEnded("stopped", f"stopped by {stop_by}")
+    if run.phase is Phase.STARTING:
+        return e.RunEnded("failed", f"the agent ended before it opened a session: {died}")
+    if run.turn is not None:
+        return e.RunEnded("failed", f"the agent ended in mid-turn: {died}")
+    return e.RunEnded("completed", f"the agent ended by itself: {died}")

@@ -1,0 +1,7 @@
+"""``python -m devplane.demo``."""
+
+from __future__ import annotations
+
+from devplane.demo.agent import main
+
+main()
