@@ -31,12 +31,19 @@ _LAUNCHERS: dict[tuple[str, ...], bool] = {
 """The words that begin such a command, and whether the package is a Python one."""
 
 _NPM_PACKAGE_OPTIONS = frozenset({"-p", "--package"})
-_NPM_OPTIONS = frozenset({"-c", "--call", "-w", "--workspace", "--registry", "--cache", "--prefix", "--shell"})
-_PYPI_PACKAGE_OPTIONS = frozenset({"--from", "--spec"})
-_PYPI_OPTIONS = frozenset(
-    "--with --with-editable --with-requirements -w -p --python -i --index --index-url --extra-index-url "
-    "--default-index -f --find-links --directory --cache-dir --config-file --env-file -c --constraints".split()
+_NPM_OPTIONS = frozenset(
+    {"-c", "--call", "-w", "--workspace", "--registry", "--cache", "--prefix", "--shell"}
 )
+_PYPI_PACKAGE_OPTIONS = frozenset({"--from", "--spec"})
+# fmt: off
+_PYPI_OPTIONS = frozenset(
+    {
+        "--with", "--with-editable", "--with-requirements", "-w", "-p", "--python", "-i", "--index",
+        "--index-url", "--extra-index-url", "--default-index", "-f", "--find-links", "--directory",
+        "--cache-dir", "--config-file", "--env-file", "-c", "--constraints",
+    }
+)
+# fmt: on
 
 
 @dataclass(frozen=True, slots=True)

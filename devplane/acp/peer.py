@@ -72,6 +72,8 @@ class Malformed:
 
 Incoming = Call | Notice | Answer | Noise | Malformed
 
+_DECODER = json.JSONDecoder()
+
 
 class Peer:
     """Sorts what the other side sends, and words what we send."""
@@ -118,19 +120,20 @@ class Peer:
         return to_line(Response(request_id, error=error_object(code, message, data)))
 
     def _sort(self, lines: list[str]) -> list[Incoming]:
-        # The hot path: a streamed chunk passes here with one lookup for each question asked.
+        # The hot path: a streamed chunk passes here. `raw_decode` is `json.loads` without its
+        # search for whitespace at both ends, which few lines have.
         incoming: list[Incoming] = []
-        add, loads = incoming.append, json.loads
+        add, decode = incoming.append, _DECODER.raw_decode
         for line in lines:
             try:
-                message = loads(line)
+                message, end = decode(line)
             except (ValueError, RecursionError):
-                if unparsed := _unparsed(line):
-                    add(unparsed)
-                continue
-            if type(message) is dict and "id" not in message and type(message.get("method")) is str:
+                message, end = _decode_slowly(line)
+            if end != len(line) and line[end:].strip():
+                add(_unparsed(line))
+            elif type(message) is dict and "id" not in message and type(message.get("method")) is str:
                 add(Notice(message["method"], message.get("params")))
-            elif sorted_out := self._sort_rest(line, message):
+            elif end and (sorted_out := self._sort_rest(line, message)):
                 add(sorted_out)
         return incoming
 
@@ -162,8 +165,15 @@ def _is_id(value: object) -> bool:
     return value is None or type(value) is int or type(value) is str
 
 
-def _unparsed(line: str) -> Noise | Malformed | None:
-    text = line.strip()
-    if not text:
-        return None
-    return Malformed(line, PARSE_ERROR) if text.startswith("{") else Noise(line.rstrip("\r"))
+def _decode_slowly(line: str) -> tuple[Any, int]:
+    """Decode what did not decode as it stands; the end is 0 when nothing does."""
+    try:
+        return json.loads(line), len(line)
+    except (ValueError, RecursionError):
+        return None, 0
+
+
+def _unparsed(line: str) -> Noise | Malformed:
+    if line.lstrip().startswith("{"):
+        return Malformed(line, PARSE_ERROR)
+    return Noise(line.rstrip("\r"))

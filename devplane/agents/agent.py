@@ -59,7 +59,7 @@ class Agent:
     command: tuple[str, ...]
     source: str
     """``built in``, the path of the file that says so, or ``command line``."""
-    is_pinned: bool = False
+    pinned: bool = False
     """Whether the command can only ever start one version. ``False`` for a plain program: nobody knows."""
     version: str | None = None
     """The version that the command starts, where it says."""
@@ -83,10 +83,6 @@ class Agent:
     notes: str | None = None
     client_fs: bool = False
     client_terminal: bool = False
-
-    @property
-    def pinned(self) -> bool:
-        return self.is_pinned
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """Return the environment to start it in: `base` with what its table says on top."""

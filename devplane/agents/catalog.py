@@ -85,7 +85,9 @@ class Catalog:
         try:
             program, *rest = split_command(text)
         except TableWrong as error:
-            raise UsageError(f"--agent {text!r}: {error}", hint="Quote the command as for a shell.") from error
+            raise UsageError(
+                f"--agent {text!r}: {error}", hint="Quote the command as for a shell."
+            ) from error
         if program.startswith("~/"):
             program = os.path.expanduser(program)
         elif "/" in program:

@@ -154,7 +154,12 @@ class AgentProcess:
 
 @asynccontextmanager
 async def start(
-    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: AgentLog
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: AgentLog,
+    eof_grace_s: float = EOF_GRACE_S,
 ) -> AsyncIterator[AgentProcess]:
     """Run `command` in `cwd` and yield it; whatever is left of it is ended on the way out.
 
@@ -179,7 +184,7 @@ async def start(
             yield agent
         finally:
             with anyio.CancelScope(shield=True):
-                await agent.end(0 if agent.exited.is_set() else EOF_GRACE_S)
+                await agent.end(0 if agent.exited.is_set() else eof_grace_s)
                 tasks.cancel_scope.cancel()
                 # Without this the event loop keeps the pipes of a process whose children still hold them.
                 with anyio.move_on_after(1):

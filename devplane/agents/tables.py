@@ -86,7 +86,7 @@ def built_in(table: Mapping[str, Any]) -> Agent:
         name=table["name"],
         command=command,
         source=BUILT_IN,
-        is_pinned=True,
+        pinned=True,
         version=version,
         expected_version=version,
         env=table.get("env", {}),
@@ -152,7 +152,9 @@ def overlay(agent: Agent, table: UserTable, source: str) -> Agent:
     The rest of a built-in table must outlive a re-pin: an agent that lost its
     ask-first mode with the version would run without asking.
     """
-    over = replace(agent, name=table.name or agent.name, source=source, env={**agent.env, **(table.env or {})})
+    over = replace(
+        agent, name=table.name or agent.name, source=source, env={**agent.env, **(table.env or {})}
+    )
     if table.command is not None:
         return _commanded(over, table.command, table.version, built_in_package=package_of(agent.command))
     if table.version is None:
@@ -168,7 +170,9 @@ def from_command(command: Sequence[str]) -> Agent:
     return _commanded(Agent("custom", Path(command[0]).name, (), "command line"), tuple(command), None)
 
 
-def _commanded(agent: Agent, command: tuple[str, ...], version: str | None, built_in_package: Any = None) -> Agent:
+def _commanded(
+    agent: Agent, command: tuple[str, ...], version: str | None, built_in_package: Any = None
+) -> Agent:
     package = package_of(command)
     found = package.version if package else None
     if version is not None and found is not None and version != found:
@@ -177,7 +181,7 @@ def _commanded(agent: Agent, command: tuple[str, ...], version: str | None, buil
     return replace(
         agent,
         command=command,
-        is_pinned=package is not None and package.is_pinned,
+        pinned=package is not None and package.is_pinned,
         version=version or found,
         # What a stranger's package calls its version need not be the package's own.
         expected_version=version or (found if is_known else None),

@@ -5,7 +5,7 @@ to the folder is real: the command that it asks to run is run when it is allowed
 that it asks to write is written. Any prompt gets the tour; a prompt that begins with one of
 these words (``word`` or ``word:``) gets that instead:
 
-================== ======================================================================
+================== =========================================================================
 ``quick``          answers in one sentence and asks for nothing
 ``think``          thinks aloud, then answers
 ``plan``           shows a plan of three steps and works through it
@@ -13,7 +13,7 @@ these words (``word`` or ``word:``) gets that instead:
 ``shell``          asks to run a harmless command (``git status --short`` or ``ls``)
 ``run: <command>`` asks to run exactly that command, and runs it
 ``question``       asks the person to fill in a form
-``permissions N``  asks for permission N times, one after the other
+``permissions N``  asks N times, one after the other, for a command that it does not really run
 ``hold``           asks for permission and waits, however long it takes
 ``remember``       tells which turn this is and repeats the prompt before it
 ``slow``           writes a chunk each 50 ms until it is cancelled
@@ -23,7 +23,7 @@ these words (``word`` or ``word:``) gets that instead:
 ``fail``           refuses (stop reason ``refusal``)
 ``error``          answers the prompt with a JSON-RPC error
 ``crash``          writes to stderr and exits with status 1 in mid-turn
-================== ======================================================================
+================== =========================================================================
 
 Three modes: ``ask`` (the default) asks before every command and edit, ``plan`` does neither,
 ``auto`` does both without asking. Sessions are kept in ``$DEVPLANE_DEMO_STATE``, else

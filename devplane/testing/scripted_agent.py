@@ -13,8 +13,8 @@ What a behaviour does not do, the agent does as the protocol asks: sessions, mod
 cancel, close, load with replay, resume, list. To misbehave outside a turn, put another
 function in `ScriptedAgent.methods`.
 
-Three kinds of thread: the main one only reads, so that answers, signals and EOF are seen
-whatever else hangs; one answers requests in order; each prompt has its own.
+Three kinds of thread: the main one only reads, so that answers, cancels, signals and EOF are
+seen whatever else hangs; one answers requests in order; each prompt has its own.
 """
 
 from __future__ import annotations
@@ -128,7 +128,10 @@ class ScriptedAgent:
         worker = threading.Thread(target=self._serve, daemon=True)
         worker.start()
         for message in self.wire.messages():
-            self._calls.put(message)
+            # A cancel takes effect before the answers that follow it, which the wire hands out by
+            # itself. One whose prompt still stands in the queue has to stand behind it.
+            if not self._cancel(message):
+                self._calls.put(message)
         if self.at_eof:
             self.at_eof()
         self._calls.put(None)
@@ -153,7 +156,7 @@ class ScriptedAgent:
     def _take(self, message: Message) -> None:
         method, params = message["method"], message.get("params") or {}
         if "id" not in message:
-            self._notice(method, params)
+            self._cancel(message)  # and every other notification is ignored, as the protocol asks
         elif method == "session/prompt":
             self._guard(message["id"], lambda: self._start_turn(message["id"], params))
         elif method in self.methods:
@@ -173,10 +176,14 @@ class ScriptedAgent:
         elif not isinstance(result, Silence):
             self.wire.answer(request_id, result)
 
-    def _notice(self, method: str, params: Message) -> None:
-        if method == "session/cancel" and params.get("sessionId") in self.turns:
-            self.turns[params["sessionId"]][0].cancel()
-        # Every other notification is ignored, as the protocol asks.
+    def _cancel(self, message: Message) -> bool:
+        """Cancel the turn that `message` names; return whether there was one."""
+        if message["method"] != "session/cancel":
+            return False
+        turn, _ = self.turns.get(str((message.get("params") or {}).get("sessionId")), (None, None))
+        if turn:
+            turn.cancel()
+        return turn is not None
 
     # Methods
 
@@ -306,10 +313,16 @@ class ScriptedAgent:
         text = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
         self.shelf.keep(session, {"prompt": text})
         turn = Turn(self.wire, self.shelf, session, request_id, text)
+        # Before the response goes out: the client may prompt again the moment it has it.
+        turn.before_end = lambda: self._forget(turn)
         thread = threading.Thread(target=self._play, args=(turn,), daemon=True)
         self.turns[session.id] = (turn, thread)
         thread.start()
         return SILENCE
+
+    def _forget(self, turn: Turn) -> None:
+        if self.turns.get(turn.session.id, (None,))[0] is turn:
+            del self.turns[turn.session.id]
 
     def _play(self, turn: Turn) -> None:
         error = RpcError(INTERNAL_ERROR, "Internal error")
@@ -326,9 +339,6 @@ class ScriptedAgent:
         except Exception:  # noqa: BLE001 - becomes the error reply, as with any agent
             traceback.print_exc(file=sys.stderr)
             is_error = True
-        if self.turns.get(turn.session.id, (None,))[0] is turn:
-            # Before the response goes out: the client may prompt again the moment it has it.
-            del self.turns[turn.session.id]
         if turn.has_ended:
             return
         if is_error:

@@ -36,6 +36,8 @@ class Turn:
         self.number = len(session.prompts)
         """1 for the first prompt of the session, counted over every process that held it."""
         self.has_ended = False
+        self.before_end: Callable[[], object] | None = None
+        """Called when the response is about to be sent, by the behaviour or after it."""
         self._request_id = request_id
         self._cancelled = threading.Event()
         self._waiting: list[Waiting] = []
@@ -198,6 +200,8 @@ class Turn:
     def _mark_ended(self) -> None:
         self._close_chunk()
         self.has_ended = True
+        if self.before_end:
+            self.before_end()
 
     # What a later load replays: chunks in a row as one
 

@@ -76,7 +76,8 @@ class Wire:
 
     def __init__(self, in_fd: int, out_fd: int) -> None:
         self._in_fd = in_fd
-        self._out_fd = out_fd
+        self.out_fd = out_fd
+        """Where the protocol is written; no child inherits it."""
         self._sending = threading.Lock()
         self._next_id = 0
         self._waiting: dict[int | str, Waiting] = {}
@@ -106,7 +107,8 @@ class Wire:
                     self._deliver(message)
 
     def _deliver(self, answer: Message) -> None:
-        waiting = self._waiting.pop(answer.get("id", ""), None)
+        request_id = answer.get("id")
+        waiting = self._waiting.pop(request_id, None) if isinstance(request_id, int | str) else None
         if waiting is not None:
             waiting.put(answer)
 
@@ -140,11 +142,11 @@ class Wire:
         view = memoryview(data)
         with self._sending:
             while view:
-                view = view[os.write(self._out_fd, view) :]
+                view = view[os.write(self.out_fd, view) :]
 
     def close_output(self) -> None:
         """Close our end of stdout while the process lives on."""
-        os.close(self._out_fd)
+        os.close(self.out_fd)
 
 
 def encode(message: object) -> bytes:

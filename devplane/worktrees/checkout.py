@@ -65,7 +65,7 @@ def git_folders(root: Path) -> tuple[Path, Path] | None:
 
 
 def _owners(start: Path) -> list[Path]:
-    """The checkouts around `start`, innermost first; a worktree stands as its owner, and so do its surroundings."""
+    """The checkouts around `start`, innermost first; from a worktree on, those around its owner."""
     owners: list[Path] = []
     at = start
     while True:
@@ -106,11 +106,13 @@ def _belongs_to(folder: Path, root: Path) -> bool:
 
 def _is_git_folder(folder: Path) -> bool:
     """Git's own test of a git folder, in short."""
-    return os.path.lexists(folder / "HEAD") and all(os.path.isdir(folder / name) for name in ("objects", "refs"))
+    return os.path.lexists(folder / "HEAD") and all(
+        os.path.isdir(folder / name) for name in ("objects", "refs")
+    )
 
 
 def _pointer(file: Path, *, prefix: str = "") -> Path | None:
-    """The path that a one-line file names, from that file's folder, with links resolved (but for ``.git`` itself)."""
+    """The path that a one-line file names, links resolved, but for one that ends in a ``.git`` file."""
     text = _text(file, _POINTER_LIMIT_BYTES)
     if text is None or not text.startswith(prefix):
         return None

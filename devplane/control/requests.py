@@ -1,0 +1,140 @@
+"""One request a verb. The method's name is the class's, in lower case with dashes.
+
+Plain dataclasses, so that the command line does not pay for validation; the daemon
+reads them strictly and answers unknown or missing fields with -32602.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+_STRICT = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who calls; answered with ``{"version": …, "pid": …}``."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Start an agent in `cwd` (absolute) and queue `prompt`; answered with ``{"run", "turn", …}`` at once.
+
+    `environ` is the caller's environment: the agent runs with the keys and paths of
+    the shell that dispatched it, not of the one that started the daemon. It is not stored.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    agent: str
+    cwd: str
+    prompt: str
+    model: str | None = None
+    mode: str | None = None
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Queue another prompt; with `now`, cancel the running turn first."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    run: str
+    text: str
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """End the running turn; the session stays."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Answer a permission request: by `decision` (``allow``, ``deny``) or by the id of one option."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    ask: str
+    decision: str | None = None
+    option: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer a question: `action` is ``accept``, ``decline`` or ``cancel``; `content` fits its form."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    ask: str
+    action: str
+    content: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End a run; answered when its agent is gone."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Send ``frame`` notifications of a run from now on.
+
+    Answered with ``{"pos", "open", "state", "live"}``: what the store holds up to `pos` was
+    before; `open` is the number of characters of fragment `pos` that were said by then.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Record that a person trusts (or no longer trusts) the repository at `root`."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    root: str
+    trusted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Start an agent, shake hands, record what it advertises, and end it."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    agent: str
+    cwd: str
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Answered with version, pid, runs in play, and notes of the last start."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """End the daemon cleanly; answered when its agents are gone."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+
+Request = Hello | Dispatch | Say | Cancel | Decide | Reply | Stop | Watch | Trust | Probe | Status | Shutdown
+
+ACTING = (Dispatch, Say, Cancel, Decide, Reply, Stop, Trust, Probe, Shutdown)
+"""Requests that an agent's own processes may not make (invariant 4)."""
+
+
+def method_of(request: type[Request]) -> str:
+    """Return the method name on the wire: ``Dispatch`` is ``dispatch``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", request.__name__).lower()

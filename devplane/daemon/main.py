@@ -1,0 +1,131 @@
+"""The daemon from its first file to its last: opened in order, closed in reverse."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from logging.handlers import RotatingFileHandler
+
+import anyio
+from anyio.abc import TaskGroup
+
+from devplane.agents import tree
+from devplane.agents.catalog import Catalog
+from devplane.core.permission import ask_always
+from devplane.daemon.board import Board
+from devplane.daemon.drive import Policy
+from devplane.daemon.limits import Limits, from_environment
+from devplane.daemon.listen import listen
+from devplane.daemon.recover import recover
+from devplane.daemon.service import Service
+from devplane.errors import DevplaneError
+from devplane.paths import Home
+from devplane.store.log import Log
+
+_log = logging.getLogger("devplane.daemon")
+
+LOG_LIMIT_BYTES = 2 << 20
+SWITCH_INTERVAL_S = 0.001
+"""The store's thread must get its turn while the loop is busy: an answer waits for its commit."""
+
+
+class AnotherDaemon(DevplaneError):
+    """The home has a daemon already."""
+
+    hint = "See it with: devplane daemon status."
+
+
+@contextmanager
+def held_lock(home: Home) -> Iterator[None]:
+    """Hold the home's lock: an open file's lock ends with the process, so no pid is believed (G-34).
+
+    Raises:
+        AnotherDaemon: Somebody holds it.
+    """
+    with home.lock.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AnotherDaemon(f"another daemon serves {home.root}") from None
+        yield
+
+
+def serve(home: Home, *, ready_fd: int | None = None, policy: Policy = ask_always) -> None:
+    """Be the daemon of `home` until told to stop.
+
+    Raises:
+        DevplaneError: It cannot start; nothing is left behind.
+    """
+    home.prepare()
+    limits = from_environment(os.environ)
+    try:
+        with held_lock(home):
+            _log_to(home)
+            anyio.run(_serve, home, limits, policy, ready_fd)
+    except AnotherDaemon:
+        _tell(ready_fd, b"held")
+        raise
+
+
+async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | None) -> None:
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    tree.adopt_orphans()
+    for problem in Catalog.load(home).problems:
+        _log.warning("%s", problem)
+    async with Log.open(home.database) as log:
+        board = Board(log)
+        notes = await recover(board, home)
+        async with anyio.create_task_group() as tasks:
+            service = Service(home, board, tasks, policy, limits, notes=notes)
+            board.on_news = service.has_news
+            ready = anyio.Event()
+            tasks.start_soon(listen_until_stopped, service, home, ready)
+            tasks.start_soon(_obey_signals, service, tasks)
+            tasks.start_soon(service.write_what_is_said)
+            tasks.start_soon(service.reap_orphans)
+            await ready.wait()
+            _log.info("serving %s, pid %s", home.root, os.getpid())
+            _tell(ready_fd, b"ready")
+            await service.stopping.wait()
+            await service.interrupt_all()
+            # The caller of `shutdown` is to have its answer before the socket goes.
+            await anyio.sleep(0.05)
+            await tree.end(tree.adopted(()), term_grace_s=1.0, kill_grace_s=1.0)
+            tasks.cancel_scope.cancel()
+    _log.info("stopped")
+
+
+async def listen_until_stopped(service: Service, home: Home, ready: anyio.Event) -> None:
+    await listen(service, home, ready=ready)
+
+
+async def _obey_signals(service: Service, tasks: TaskGroup) -> None:
+    """One signal asks for a clean end, two insist."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        async for number in signals:
+            if number == signal.SIGHUP:
+                continue
+            if service.stopping.is_set():
+                _log.warning("insisted: ending without waiting")
+                os._exit(1)
+            service.stopping.set()
+
+
+def _tell(ready_fd: int | None, word: bytes) -> None:
+    if ready_fd is not None:
+        with suppress(OSError):
+            os.write(ready_fd, word)
+            os.close(ready_fd)
+
+
+def _log_to(home: Home) -> None:
+    handler = RotatingFileHandler(home.log, maxBytes=LOG_LIMIT_BYTES, backupCount=1, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)

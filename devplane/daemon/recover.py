@@ -1,0 +1,68 @@
+"""What an earlier daemon left behind: its runs become interrupted, its agents are ended."""
+
+from __future__ import annotations
+
+import logging
+
+from devplane.agents import tree
+from devplane.core import events as e
+from devplane.core.run import ImpossibleFact, Phase, Run
+from devplane.daemon.board import Board
+from devplane.paths import Home
+from devplane.store.facts import decode_run
+from devplane.store.queries import Reader
+
+_log = logging.getLogger(__name__)
+
+TERM_GRACE_S = 2.0
+KILL_GRACE_S = 3.0
+
+
+async def recover(board: Board, home: Home) -> list[str]:
+    """End what is left over and close the record of each run that was in play; return one note a finding.
+
+    A process is ended only if it is still the one on record: pid and start time,
+    or its environment names this home (G-32, G-34).
+    """
+    notes: list[str] = []
+    left = _runs_in_play(home)
+    members = tree.marked(str(home.root))
+    for run, _ in left:
+        if run.pid is not None and run.pid_started_s is not None:
+            members |= tree.collect(run.pid, run.pid_started_s)
+    members = {each for each in members if tree.is_alive(each)}
+    if members:
+        is_gone = await tree.end(members, term_grace_s=TERM_GRACE_S, kill_grace_s=KILL_GRACE_S)
+        outcome = "ended" if is_gone else "COULD NOT END"
+        notes.append(f"{outcome} {len(members)} processes that an earlier daemon's agents left over")
+    for run, next_pos in left:
+        board.restore(run, next_pos)
+        ending = e.RunEnded("interrupted", "the daemon ended without a clean stop")
+        if run.phase is Phase.CLOSING:
+            ending = e.RunEnded("stopped", "stopped; the daemon ended before the agent did")
+        try:
+            board.record(run.id, ending)
+            notes.append(f"{run.id} was interrupted")
+        except ImpossibleFact:
+            _log.exception("%s could not be closed", run.id)
+        board.remove(run.id)
+    for note in notes:
+        _log.warning("%s", note)
+    await board.log.drain()
+    return notes
+
+
+def _runs_in_play(home: Home) -> list[tuple[Run, int]]:
+    found = []
+    with Reader.open(home.database) as reader:
+        for row in reader.runs(all=True):
+            if not row["live"]:
+                continue
+            try:
+                run = decode_run(row["snapshot"])
+            except ValueError:
+                _log.exception("the snapshot of %s cannot be read", row["id"])
+                continue
+            last = max((entry["pos"] for entry in reader.transcript(run.id)), default=run.pos)
+            found.append((run, max(last, run.pos) + 1))
+    return found

@@ -1,0 +1,170 @@
+"""The daemon's working parts, joined: the board, the drivers, and what was seen at the start."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from devplane.agents import tree
+from devplane.agents.agent import Agent
+from devplane.core import events as e
+from devplane.core import ids
+from devplane.daemon.asks import Ask
+from devplane.daemon.board import Board
+from devplane.daemon.drive import Driver, Policy
+from devplane.daemon.limits import Limits
+from devplane.errors import NotFound, Refused
+from devplane.paths import Home
+from devplane.store.queries import Reader
+
+_log = logging.getLogger(__name__)
+
+REAP_EVERY_S = 2.0
+
+
+@dataclass(slots=True)
+class Service:
+    """What verbs act on."""
+
+    home: Home
+    board: Board
+    tasks: TaskGroup
+    policy: Policy
+    limits: Limits
+    drivers: dict[str, Driver] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    stopping: anyio.Event = field(default_factory=anyio.Event)
+    news: anyio.Event = field(default_factory=anyio.Event)
+
+    def reader(self) -> Reader:
+        return Reader.open(self.home.database)
+
+    def begin(
+        self,
+        agent: Agent,
+        created: e.RunCreated,
+        environ: Mapping[str, str],
+        *,
+        model: str | None,
+        mode: str | None,
+    ) -> Driver:
+        """Put a run on the board and let its driver live."""
+        if self.stopping.is_set():
+            raise Refused("the daemon is stopping")
+        run_id = ids.make("r", os.urandom(ids.ID_BYTES))
+        self.board.create(run_id, created)
+        driver = Driver(
+            self.board,
+            run_id,
+            agent,
+            home=self.home,
+            environ=environ,
+            policy=self.policy,
+            limits=self.limits,
+            model=model,
+            mode=mode,
+        )
+        self.drivers[run_id] = driver
+        self.tasks.start_soon(self._live, run_id, driver)
+        return driver
+
+    async def _live(self, run_id: str, driver: Driver) -> None:
+        try:
+            await driver.live()
+        except Exception:  # noqa: BLE001 - a bug in one run must not end the others
+            _log.exception("%s: a bug ended its driver", run_id)
+        finally:
+            self.drivers.pop(run_id, None)
+            self.board.remove(run_id)
+            driver.ended.set()
+
+    def driver(self, text: str) -> Driver:
+        """Return the driver of the run that `text` names.
+
+        Raises:
+            NotFound: Nothing is named so, or several are.
+            Refused: The run has ended.
+        """
+        if text in self.drivers:
+            return self.drivers[text]
+        with self.reader() as reader:
+            run_id = reader.resolve(text)
+            if run_id in self.drivers:
+                return self.drivers[run_id]
+            row = reader.run(run_id)
+        state = row["state"] if row else "gone"
+        raise Refused(
+            f"{run_id} is {state}: it has no agent any more",
+            hint=f"See what it did: devplane show {run_id}. Start another: devplane dispatch.",
+        )
+
+    def ask(self, text: str) -> tuple[Driver, Ask]:
+        """Return the open ask that `text` names: its id, or a run with exactly one.
+
+        Raises:
+            NotFound: Nothing open is named so, or several are.
+            Refused: It was answered already (with who and when), or its agent is gone.
+        """
+        for driver in self.drivers.values():
+            if text in driver.asks:
+                return driver, driver.asks[text]
+        with self.reader() as reader:
+            if text.startswith("a-"):
+                ask_id = reader.resolve_ask(text)
+                for driver in self.drivers.values():
+                    if ask_id in driver.asks:
+                        return driver, driver.asks[ask_id]
+                row = reader.ask(ask_id)
+                if row is not None and row["state"] == "open":
+                    raise Refused(
+                        f"the agent that asked {ask_id} is gone",
+                        hint=f"Its run {row['run']} was interrupted; see devplane show {row['run']}.",
+                    )
+                who = (row["closed_by"] if row else None) or "nobody"
+                state = row["state"] if row else "closed"
+                raise Refused(f"{ask_id} was {state} already by {who}", hint="What is open: devplane inbox.")
+        driver = self.driver(text)
+        if not driver.asks:
+            raise NotFound(f"{driver.run.id} asks nothing", hint="What is open: devplane inbox.")
+        if len(driver.asks) > 1:
+            listed = ", ".join(f"{each.id} ({each.title})" for each in driver.asks.values())
+            raise NotFound(
+                f"{driver.run.id} asks {len(driver.asks)} things: {listed}", hint="Name one with --request."
+            )
+        return driver, next(iter(driver.asks.values()))
+
+    def agent_pids(self) -> list[int]:
+        return [each.run.pid for each in self.drivers.values() if each.run.pid is not None]
+
+    def has_news(self) -> None:
+        self.news.set()
+
+    async def write_what_is_said(self) -> None:
+        """Write open fragments at least every `flush_s` while there are any."""
+        while True:
+            await self.news.wait()
+            await anyio.sleep(self.limits.flush_s)
+            self.news = anyio.Event()
+            for entry in list(self.board.entries.values()):
+                self.board.flush(entry)
+
+    async def reap_orphans(self) -> None:
+        """Collect adopted children that ended; end what no run owns any more."""
+        while True:
+            await anyio.sleep(REAP_EVERY_S)
+            orphans = tree.adopted(self.agent_pids())
+            if orphans and not self.drivers:
+                await tree.end(orphans, term_grace_s=1.0, kill_grace_s=1.0)
+
+    async def interrupt_all(self) -> None:
+        """End every run for a shutdown and wait until their agents are gone."""
+        drivers = list(self.drivers.values())
+        for driver in drivers:
+            driver.interrupt()
+        for driver in drivers:
+            await driver.ended.wait()

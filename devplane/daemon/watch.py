@@ -1,0 +1,45 @@
+"""Those who look on: each with a bounded buffer of its own, so that a slow one slows nobody (invariant 7)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import anyio
+
+BUFFER_LIMIT_CHARS = 1 << 20
+"""Text that may wait for one watcher; what comes while it is full is skipped and counted."""
+FRAME_OVERHEAD_CHARS = 200
+
+
+class Watcher:
+    """One who looks on at one run."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._frames: deque[tuple[dict[str, Any], int]] = deque()
+        self._chars = 0
+        self._skipped = 0
+        self._news = anyio.Event()
+
+    def offer(self, frame: dict[str, Any], chars: int = 0) -> None:
+        """Queue `frame`, or count it as skipped when too much waits already."""
+        size = chars + FRAME_OVERHEAD_CHARS
+        if self._chars + size > BUFFER_LIMIT_CHARS and not frame.get("final"):
+            self._skipped += 1
+            return
+        if self._skipped:
+            skipped, self._skipped = self._skipped, 0
+            self._frames.append(({"kind": "skipped", "count": skipped}, 0))
+        self._frames.append((frame, size))
+        self._chars += size
+        self._news.set()
+
+    async def next(self) -> dict[str, Any]:
+        """Wait for the next frame."""
+        while not self._frames:
+            self._news = anyio.Event()
+            await self._news.wait()
+        frame, size = self._frames.popleft()
+        self._chars -= size
+        return frame

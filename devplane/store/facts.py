@@ -1,0 +1,52 @@
+"""Facts and runs as JSON objects and back. The kind of an event is the name of its fact's class."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, get_args
+
+from pydantic import TypeAdapter
+
+from devplane.core import events
+from devplane.core.run import Run
+
+KINDS: dict[str, type] = {each.__name__: each for each in get_args(events.Fact)}
+
+
+def plain(value: Any) -> Any:
+    """Return a dataclass (or what it holds) as what JSON knows; faster than `dataclasses.asdict`."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each: plain(getattr(value, each)) for each in _names(type(value))}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return value
+
+
+@cache
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(cls))
+
+
+def encode_fact(fact: events.Fact) -> tuple[str, dict[str, Any]]:
+    """Return the fact's kind and its fields."""
+    return type(fact).__name__, plain(fact)
+
+
+@cache
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    return TypeAdapter(cls)
+
+
+def decode_fact(kind: str, payload: dict[str, Any]) -> events.Fact:
+    """Rebuild a fact. Raises `KeyError` for an unknown kind, `ValueError` for a payload that does not fit."""
+    fact: events.Fact = _adapter(KINDS[kind]).validate_python(payload)
+    return fact
+
+
+def decode_run(snapshot: dict[str, Any]) -> Run:
+    """Rebuild a run from its snapshot. Raises `ValueError` when it does not fit."""
+    run: Run = _adapter(Run).validate_python(snapshot)
+    return run

@@ -1,0 +1,292 @@
+"""One JSON-RPC peer over a byte stream: the only place where the protocol meets a pipe.
+
+Agents, the control socket and relays use the same class. What the other side tells is
+handled in wire order, before a later answer is delivered; what it asks runs in a task
+of its own, so that a request that waits for a person blocks nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream, TaskGroup
+from pydantic import ValidationError
+
+from devplane.acp.framing import LINE_LIMIT_BYTES, LineTooLong
+from devplane.acp.jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    REQUEST_CANCELLED,
+    Disconnected,
+    Id,
+    PeerError,
+    Server,
+    error_of,
+)
+from devplane.acp.peer import Answer, Call, Incoming, Malformed, Notice, Peer
+from devplane.errors import DevplaneError
+
+_log = logging.getLogger(__name__)
+
+READ_BYTES = 1 << 18
+CANCEL = "$/cancel_request"
+
+RequestHandler = Callable[[dict[str, Any], "CallContext"], Awaitable[Any]]
+NoticeHandler = Callable[[str, "dict[str, Any] | None"], None]
+
+
+@dataclass(slots=True)
+class CallContext:
+    """One request of the other side that is being served."""
+
+    id: Id
+    method: str
+    withdrawn: bool = False
+    """Whether the other side took the request back; its handler is then cancelled."""
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+class Handlers:
+    """Who serves what the other side sends. Unknown methods are refused, unknown notices ignored (G-07)."""
+
+    def __init__(self) -> None:
+        self._server = Server()
+        self.on_notice: NoticeHandler | None = None
+        """Called with each notification in wire order. Must not block."""
+        self.after_batch: Callable[[], Awaitable[None]] | None = None
+        """Awaited after the messages of each read: while it waits, nothing more is read."""
+        self.on_noise: Callable[[str], None] | None = None
+        """Called with each line that is no message."""
+
+    def on_request(self, method: str, serve: RequestHandler) -> None:
+        self._server.register(method, serve)
+
+    def serving(self, method: str) -> RequestHandler | None:
+        return self._server.registered(method)
+
+
+class _Waiter:
+    """Somebody who waits for the answer to one request."""
+
+    __slots__ = ("answer", "arrived", "failure")
+
+    def __init__(self) -> None:
+        self.arrived = anyio.Event()
+        self.answer: Answer | None = None
+        self.failure = ""
+
+
+class Connection:
+    """A JSON-RPC peer over `stream`. `run` must be running for anything else to work.
+
+    `label` names the other side in error messages.
+    """
+
+    def __init__(
+        self,
+        stream: ByteStream,
+        *,
+        label: str,
+        handlers: Handlers,
+        line_limit_bytes: int = LINE_LIMIT_BYTES,
+    ) -> None:
+        self._stream = stream
+        self._label = label
+        self._handlers = handlers
+        self._peer = Peer(line_limit_bytes=line_limit_bytes, who=label)
+        self._waiters: dict[int, _Waiter] = {}
+        self._calls: dict[tuple[type, Id], CallContext] = {}
+        self._sending = anyio.Lock()
+        self._tasks: TaskGroup | None = None
+        self._closed: str | None = None
+
+    async def run(self) -> None:
+        """Read until the other side ends, or until `aclose`.
+
+        Raises:
+            LineTooLong: The other side sent a line over the limit.
+            Disconnected: The stream broke.
+        """
+        reason = f"{self._label} ended"
+        failure: DevplaneError | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                try:
+                    await self._read()
+                except LineTooLong as error:
+                    failure, reason = error, str(error)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                    reason = self._closed or f"the connection to {self._label} broke"
+                    failure = None if self._closed else Disconnected(reason)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._tasks = None
+            self._fail_waiters(reason)
+        if failure is not None:
+            raise failure
+
+    async def request(self, method: str, params: Any = None, *, timeout_s: float | None = None) -> Any:
+        """Ask, and return the result. Giving up tells the other side with ``$/cancel_request``.
+
+        Raises:
+            PeerError: It answered with an error.
+            Disconnected: It is gone; whether it acted is unknown.
+            TimeoutError: No answer in `timeout_s`.
+        """
+        if self._closed is not None:
+            raise Disconnected(self._closed)
+        request_id, line = self._peer.request(method, params)
+        waiter = self._waiters[request_id] = _Waiter()
+        try:
+            with anyio.fail_after(timeout_s):
+                await self._send(line)
+                await waiter.arrived.wait()
+        except (TimeoutError, anyio.get_cancelled_exc_class()):
+            if self._tasks is not None and self._closed is None:
+                self._tasks.start_soon(
+                    self._send_quietly, self._peer.notify(CANCEL, {"requestId": request_id})
+                )
+            raise
+        finally:
+            self._waiters.pop(request_id, None)
+            self._peer.forget(request_id)
+        if waiter.answer is None:
+            raise Disconnected(waiter.failure)
+        if waiter.answer.error is not None:
+            raise PeerError.of(waiter.answer.error)
+        return waiter.answer.result
+
+    async def notify(self, method: str, params: Any = None) -> None:
+        """Tell, and expect nothing.
+
+        Raises:
+            Disconnected: It cannot be sent any more.
+        """
+        await self._send(self._peer.notify(method, params))
+
+    async def aclose(self, reason: str) -> None:
+        """End the conversation: every waiter fails with `reason`. Closing twice changes nothing."""
+        if self._closed is None:
+            self._fail_waiters(reason)
+        with anyio.move_on_after(1, shield=True), suppress(OSError, anyio.BrokenResourceError):
+            await self._stream.aclose()
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+
+    async def _read(self) -> None:
+        handlers = self._handlers
+        while True:
+            try:
+                data = await self._stream.receive(READ_BYTES)
+            except anyio.EndOfStream:
+                break
+            try:
+                incoming = self._peer.receive(data)
+            except LineTooLong as error:
+                self._take(error.before)
+                raise
+            self._take(incoming)
+            if handlers.after_batch is not None:
+                await handlers.after_batch()
+        self._take(self._peer.receive_eof())
+        if handlers.after_batch is not None:
+            await handlers.after_batch()
+
+    def _take(self, incoming: list[Incoming]) -> None:
+        on_notice = self._handlers.on_notice
+        for message in incoming:
+            if type(message) is Notice:
+                if on_notice is not None and message.method != CANCEL:
+                    on_notice(message.method, message.params)
+                elif message.method == CANCEL:
+                    self._withdraw(message.params)
+            else:
+                self._take_other(message)
+
+    def _take_other(self, message: Incoming) -> None:
+        tasks = self._tasks
+        match message:
+            case Answer():
+                waiter = self._waiters.get(message.id)
+                if waiter is not None:
+                    waiter.answer = message
+                    waiter.arrived.set()
+            case Call() if tasks is not None:
+                context = CallContext(message.id, message.method)
+                self._calls[type(message.id), message.id] = context
+                tasks.start_soon(self._serve, message, context)
+            case Malformed() if tasks is not None:
+                words = "parse error" if message.code == PARSE_ERROR else "invalid request"
+                tasks.start_soon(self._send_quietly, self._peer.refuse(None, message.code, words))
+                self._noise(message.text)
+            case Notice() | Call() | Malformed():
+                pass
+            case _:
+                self._noise(message.text)
+
+    def _noise(self, text: str) -> None:
+        if self._handlers.on_noise is not None:
+            self._handlers.on_noise(text)
+
+    def _withdraw(self, params: Any) -> None:
+        request_id = params.get("requestId") if isinstance(params, dict) else None
+        context = self._calls.get((type(request_id), request_id)) if _is_id(request_id) else None
+        if context is not None:
+            context.withdrawn = True
+            context.scope.cancel()
+
+    async def _serve(self, call: Call, context: CallContext) -> None:
+        serve = self._handlers.serving(call.method)
+        line = b""
+        try:
+            if serve is None:
+                line = self._peer.refuse(call.id, METHOD_NOT_FOUND, f"method not found: {call.method}")
+            else:
+                line = await self._result(serve, call, context)
+        finally:
+            self._calls.pop((type(call.id), call.id), None)
+        await self._send_quietly(line)
+
+    async def _result(self, serve: RequestHandler, call: Call, context: CallContext) -> bytes:
+        try:
+            with context.scope:
+                result = await serve(call.params if isinstance(call.params, dict) else {}, context)
+                return self._peer.answer(call.id, result)
+        except (ValidationError, DevplaneError) as error:
+            refusal = error_of(error)
+            return self._peer.refuse(call.id, refusal["code"], refusal["message"], refusal.get("data"))
+        except Exception:  # noqa: BLE001 - the other side is owed an answer whatever happened
+            _log.exception("%s: serving %s failed", self._label, call.method)
+            return self._peer.refuse(call.id, INTERNAL_ERROR, "internal error")
+        return self._peer.refuse(call.id, REQUEST_CANCELLED, "request cancelled")
+
+    async def _send(self, line: bytes) -> None:
+        if self._closed is not None:
+            raise Disconnected(self._closed)
+        try:
+            async with self._sending:
+                await self._stream.send(line)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            raise Disconnected(f"{self._label} no longer reads") from None
+
+    async def _send_quietly(self, line: bytes) -> None:
+        with suppress(Disconnected):
+            await self._send(line)
+
+    def _fail_waiters(self, reason: str) -> None:
+        self._closed = self._closed or reason
+        for waiter in list(self._waiters.values()):
+            if not waiter.arrived.is_set():
+                waiter.failure = reason
+                waiter.arrived.set()
+
+
+def _is_id(value: object) -> bool:
+    return value is None or type(value) in (int, str)
