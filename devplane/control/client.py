@@ -89,10 +89,11 @@ async def connect(
                     hint="Restart it when its runs may be interrupted: devplane daemon stop.",
                 )
             yield client
-            await connection.aclose("done")
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise _first(group) from None
+    finally:
+        await connection.aclose("done")
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
