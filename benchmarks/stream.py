@@ -71,7 +71,7 @@ def bare_s(count: int) -> float:
 
 
 async def stream_s(home: Home, folder: str, count: int) -> tuple[float, int]:
-    """Seconds from the prompt's sending to the turn's end in the store, and characters that the follower saw."""
+    """Seconds from prompt to turn end in the store, and the characters that the follower saw."""
     ended = anyio.Event()
     times: dict[str, float] = {}
     seen = 0
@@ -101,6 +101,14 @@ async def stream_s(home: Home, folder: str, count: int) -> tuple[float, int]:
     return times["last"] - times["first"], seen
 
 
+def peak_memory_mb(pid: int) -> float:
+    """The most memory that `pid` ever held (Linux), or holds now."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return float(psutil.Process(pid).memory_info().rss) / 1e6
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, default=100_000)
@@ -115,13 +123,8 @@ def main() -> None:
                 bare = bare_s(chunks)
                 taken = {}
                 for count in (chunks // 100, chunks // 10, chunks):
-                    taken[count], seen = min([await stream_s(home, folder, count) for _ in range(3)])
-                memory = Path(f"/proc/{pid}/status")
-                peak_mb = (
-                    int(memory.read_text().split("VmHWM:")[1].split()[0]) / 1024
-                    if memory.exists()
-                    else psutil.Process(pid).memory_info().rss / 1e6
-                )
+                    taken[count], _ = min([await stream_s(home, folder, count) for _ in range(3)])
+                peak_mb = peak_memory_mb(pid)
                 await daemon.ask(r.Shutdown())
                 for count, seconds in taken.items():
                     print(f"{count:>8,} chunks  {seconds * 1000:8.1f} ms  {count / seconds:>10,.0f} a second")

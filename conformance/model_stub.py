@@ -20,9 +20,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="a free one unless given")
     parser.add_argument("--log", type=Path, help="file that gets each request as a JSON line")
     arguments = parser.parse_args()
+    ending = {signal.SIGINT, signal.SIGTERM}
+    # Before the server's threads start: they inherit what is blocked.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     with serving(arguments.port, arguments.log) as server:
         print(server.url, flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        signal.sigwait(ending)
 
 
 if __name__ == "__main__":

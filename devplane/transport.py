@@ -163,13 +163,13 @@ class Connection:
             raise PeerError.of(waiter.answer.error)
         return waiter.answer.result
 
-    async def notify(self, method: str, params: Any = None) -> None:
-        """Tell, and expect nothing.
+    async def notify(self, method: str, *each_params: Any) -> None:
+        """Tell, and expect nothing: one notification for each of `each_params`, in one write.
 
         Raises:
             Disconnected: It cannot be sent any more.
         """
-        await self._send(self._peer.notify(method, params))
+        await self._send(b"".join(self._peer.notify(method, params) for params in each_params or (None,)))
 
     async def aclose(self, reason: str) -> None:
         """End the conversation: every waiter fails with `reason`. Closing twice changes nothing."""

@@ -49,8 +49,11 @@ class ModelRequest:
 
     @property
     def is_main(self) -> bool:
-        """Whether it belongs to the turn; titles, routers and summaries offer no tools."""
-        return bool(self.tools)
+        """Whether it belongs to the turn, and is not for a title, a router or a summary.
+
+        Those repeat the prompt with its script, but offer no tools or ask for JSON.
+        """
+        return bool(self.tools) and not self.wants_json
 
     def position(self) -> tuple[list[list[Step]], int] | None:
         """Return the script to play and the index of the round now asked for.

@@ -21,7 +21,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "write": ("Write", "write", "write_file", "create", "apply_patch"),
     "edit": ("Edit", "edit", "replace", "apply_patch"),
     "fetch": ("WebFetch", "webfetch", "web_fetch"),
-    "plan": ("TodoWrite", "todowrite", "write_todos", "update_plan"),
+    "plan": ("TodoWrite", "todowrite", "update_plan"),
 }
 CODE_TOOL = "exec"
 """Codex offers its newer models this one tool; it takes JavaScript that calls the others."""
@@ -160,6 +160,8 @@ def _inner_call(step: Tool) -> tuple[str, Any]:
         case "plan":
             return "update_plan", {"plan": _plan(asked)["plan"]}
         case "mcp":
-            return f"mcp__{asked['server']}__{asked['tool']}", asked["arguments"]
+            # What is no letter, digit or underscore would not be an identifier.
+            name = re.sub(r"\W", "_", f"mcp__{asked['server']}__{asked['tool']}")
+            return name, asked["arguments"]
         case "fetch":
             return "no_tool_that_can_fetch", dict(asked)

@@ -23,6 +23,8 @@ from devplane.store.rows import AskRow, Batch, DecisionRow, EventRow, QueuedProm
 
 _log = logging.getLogger(__name__)
 
+SNAPSHOT_EVERY_MS = 100
+
 ENDS_FRAGMENT = (
     e.ToolChanged,
     e.PlanChanged,
@@ -47,6 +49,11 @@ class Entry:
     run: Run
     transcript: Transcript
     performer: Performer | None = None
+    snapshot_state: str = ""
+    """The state of the last snapshot that was written, and when that was."""
+    snapshot_ms: int = 0
+    is_stale: bool = False
+    """Whether facts were recorded since that snapshot."""
     watchers: list[Watcher] = field(default_factory=list)
 
 
@@ -113,7 +120,7 @@ class Board:
         commit = self.log.submit(
             Batch(
                 events=tuple(_row(event) for _, event, _ in steps),
-                snapshot=snapshot_of(run),
+                snapshot=self._snapshot_if_due(entry, at_ms),
                 fragments=transcript.take_rows() if run.keeps_transcript else _dropped(transcript),
                 asks=asks,
                 decisions=decisions,
@@ -129,6 +136,20 @@ class Board:
             entry.performer.wish(commit, tuple(wished))
         return commit
 
+    def _snapshot_if_due(self, entry: Entry, at_ms: int) -> SnapshotRow | None:
+        """A snapshot when the run's state changed or the last is old; else `flush` writes it a moment later.
+
+        A run's snapshot costs more than the facts of a busy moment. It says at which fact it is, so
+        that one which lags behind after a crash is brought up from the log.
+        """
+        state = entry.run.state
+        if state == entry.snapshot_state and at_ms - entry.snapshot_ms < SNAPSHOT_EVERY_MS:
+            entry.is_stale = True
+            self.on_news()
+            return None
+        entry.snapshot_state, entry.snapshot_ms, entry.is_stale = state, at_ms, False
+        return snapshot_of(entry.run)
+
     def spread(self, entry: Entry) -> None:
         """Give watchers what was said since the last call."""
         heard = entry.transcript.take_heard()
@@ -140,12 +161,14 @@ class Board:
 
     def flush(self, entry: Entry) -> Commit | None:
         """Write what was said and is not stored yet."""
-        if not entry.transcript.has_news:
-            return None
+        rows = entry.transcript.take_rows()
         if not entry.run.keeps_transcript:
-            _dropped(entry.transcript)
-            return None
-        return self.log.submit(Batch(fragments=entry.transcript.take_rows()))
+            rows = ()
+        snapshot = None
+        if entry.is_stale:
+            entry.snapshot_ms, entry.is_stale = self.clock_ms(), False
+            snapshot = snapshot_of(entry.run)
+        return self.log.submit(Batch(fragments=rows, snapshot=snapshot)) if rows or snapshot else None
 
     def announce(self, run_id: str, frame: dict[str, Any]) -> None:
         """Show watchers something that is no fact."""

@@ -97,5 +97,4 @@ def _checked(service: Service, caller: Caller, request_type: type, verb: Any) ->
 async def _send_frames(connection: Connection, watcher: Watcher) -> None:
     with suppress(DevplaneError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         while True:
-            frame = await watcher.next()
-            await connection.notify("frame", frame)
+            await connection.notify("frame", *await watcher.next())

@@ -30,7 +30,7 @@ from devplane.store.log import Log
 _log = logging.getLogger("devplane.daemon")
 
 LOG_LIMIT_BYTES = 2 << 20
-SWITCH_INTERVAL_S = 0.001
+SWITCH_INTERVAL_S = 0.0005
 """The store's thread must get its turn while the loop is busy: an answer waits for its commit."""
 
 

@@ -6,10 +6,10 @@ import logging
 
 from devplane.agents import tree
 from devplane.core import events as e
-from devplane.core.run import ImpossibleFact, Phase, Run
+from devplane.core.run import ImpossibleFact, Phase, Run, reduce
 from devplane.daemon.board import Board
 from devplane.paths import Home
-from devplane.store.facts import decode_run
+from devplane.store.facts import decode_fact, decode_run
 from devplane.store.queries import Reader
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,11 @@ def _runs_in_play(home: Home) -> list[tuple[Run, int]]:
                 continue
             try:
                 run = decode_run(row["snapshot"])
-            except ValueError:
+                # A snapshot may lag behind its log by a moment.
+                for each in reader.events(run.id, run.pos):
+                    fact = decode_fact(each["kind"], each["payload"])
+                    run = reduce(run, e.Event(run.id, each["pos"], each["at_ms"], fact))
+            except (ValueError, KeyError, ImpossibleFact):
                 _log.exception("the snapshot of %s cannot be read", row["id"])
                 continue
             last = max((entry["pos"] for entry in reader.transcript(run.id)), default=run.pos)

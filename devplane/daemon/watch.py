@@ -10,6 +10,7 @@ import anyio
 BUFFER_LIMIT_CHARS = 1 << 20
 """Text that may wait for one watcher; what comes while it is full is skipped and counted."""
 FRAME_OVERHEAD_CHARS = 200
+FRAMES_AT_ONCE = 64
 
 
 class Watcher:
@@ -35,11 +36,14 @@ class Watcher:
         self._chars += size
         self._news.set()
 
-    async def next(self) -> dict[str, Any]:
-        """Wait for the next frame."""
+    async def next(self) -> list[dict[str, Any]]:
+        """Wait for frames and return those that are there, in order, a bounded number at a time."""
         while not self._frames:
             self._news = anyio.Event()
             await self._news.wait()
-        frame, size = self._frames.popleft()
-        self._chars -= size
-        return frame
+        frames = []
+        while self._frames and len(frames) < FRAMES_AT_ONCE:
+            frame, size = self._frames.popleft()
+            self._chars -= size
+            frames.append(frame)
+        return frames

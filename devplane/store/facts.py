@@ -15,19 +15,29 @@ KINDS: dict[str, type] = {each.__name__: each for each in get_args(events.Fact)}
 
 
 def plain(value: Any) -> Any:
-    """Return a dataclass (or what it holds) as what JSON knows; faster than `dataclasses.asdict`."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each: plain(getattr(value, each)) for each in _names(type(value))}
-    if isinstance(value, tuple | list):
+    """Return a dataclass (or what it holds) as what JSON knows.
+
+    Several times as fast as `dataclasses.asdict`, and called for every fact.
+    """
+    cls = type(value)
+    if cls in _ATOMS:
+        return value
+    names = _names(cls)
+    if names:
+        return {each: plain(getattr(value, each)) for each in names}
+    if cls is tuple or cls is list:
         return [plain(each) for each in value]
-    if isinstance(value, dict):
+    if cls is dict:
         return {key: plain(each) for key, each in value.items()}
     return value
 
 
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+
+
 @cache
 def _names(cls: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(cls))
+    return tuple(each.name for each in fields(cls)) if is_dataclass(cls) else ()
 
 
 def encode_fact(fact: events.Fact) -> tuple[str, dict[str, Any]]:
