@@ -175,6 +175,7 @@ async def start(
         raise _cannot_start(command, cwd, error) from error
     assert process.stdin is not None
     assert process.stdout is not None
+    tree.OWN.add(process.pid)
     mark = (env.get(tree.HOME_VARIABLE, ""), env.get(tree.RUN_VARIABLE, ""))
     agent = AgentProcess(process, StapledByteStream(process.stdin, process.stdout), log, mark)
     async with anyio.create_task_group() as tasks:
@@ -189,6 +190,7 @@ async def start(
                 # Without this the event loop keeps the pipes of a process whose children still hold them.
                 with anyio.move_on_after(1):
                     await process.aclose()
+                tree.OWN.discard(process.pid)
                 log.close()
 
 

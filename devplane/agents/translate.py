@@ -79,6 +79,8 @@ class ToolBook:
         if status in ("completed", "failed", "cancelled") and content is None:
             content = known.content or None
         subject = subject_of(known)
+        if known.status in ("completed", "failed", "cancelled"):
+            known.raw_input = {}  # it can be a whole file, and nothing more will be asked of this call
         return e.ToolChanged(call, title, kind, status, subject or None, content)
 
     def get(self, call: str) -> ToolRecord:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -76,10 +77,9 @@ def marked(home: str, run: str | None = None) -> set[psutil.Process]:
     for process in psutil.process_iter():
         if process.pid == me:
             continue
-        with suppress(psutil.Error, OSError):
-            env = process.environ()
-            if env.get(HOME_VARIABLE) == home and (run is None or env.get(RUN_VARIABLE) == run):
-                found.add(process)
+        env = _environment(process)
+        if env.get(HOME_VARIABLE) == home and (run is None or env.get(RUN_VARIABLE) == run):
+            found.add(process)
     return found
 
 
@@ -122,20 +122,33 @@ def adopt_orphans() -> bool:
     return False
 
 
-def adopted(known: Iterable[int]) -> set[psutil.Process]:
+OWN: set[int] = set()
+"""Pids of agents that this process started and still waits for."""
+
+HELPER_AGE_S = 15.0
+"""A younger child may be a short-lived helper of this process itself, such as ``node --version``."""
+
+
+def adopted() -> set[psutil.Process]:
     """Return this process's children that it did not start itself, reaping those that have ended."""
-    mine = set(known)
     found: set[psutil.Process] = set()
     with suppress(psutil.Error):
         for child in psutil.Process().children():
-            if child.pid in mine:
+            if child.pid in OWN or child.ppid() != os.getpid():
                 continue
-            if is_zombie(child.pid):
-                with suppress(ChildProcessError, OSError):
+            if child.status() == psutil.STATUS_ZOMBIE:
+                with suppress(OSError):
                     os.waitpid(child.pid, os.WNOHANG)
-            else:
+            elif time.time() - child.create_time() > HELPER_AGE_S or RUN_VARIABLE in _environment(child):
                 found.add(child)
     return found
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except (psutil.Error, OSError):
+        return {}
 
 
 def ancestors(pid: int) -> list[int] | None:

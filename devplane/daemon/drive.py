@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -169,7 +170,7 @@ class Driver:
         env = agent.environment(self._environ)
         env[tree.RUN_VARIABLE] = self._id
         env[tree.HOME_VARIABLE] = str(self._home.root)
-        env.setdefault("PWD", self.run.cwd)
+        env["PWD"] = self.run.cwd
         log = agent_process.AgentLog(self._home.agent_logs / f"{self._id}.log")
         async with agent_process.start(
             agent.command, cwd=Path(self.run.cwd), env=env, log=log, eof_grace_s=agent.close_grace_s
@@ -269,7 +270,7 @@ class Driver:
         raise error
 
     def _remember(self, introduced: e.AgentIntroduced, raw: dict[str, Any]) -> None:
-        command = " ".join(self._agent.command)
+        command = shlex.join(self._agent.command)
         seen = SeenRow(self._agent.id, command, introduced.version or None, self._board.clock_ms(), raw)
         self._board.log.submit(Batch(seen=(seen,)))
 
@@ -321,11 +322,9 @@ class Driver:
             ) from None
         reported = settings_of(answer, self._agent.asking)
         if not any(isinstance(fact, e.ModeSeen) for fact in reported):
-            reported = settings_of({"modes": modes, "currentModeId": mode}, self._agent.asking)
-            reported = settings_of({**result, "modes": _with_current(modes, mode)}, self._agent.asking)
+            # An answer that says nothing means that the mode is as asked.
+            reported = settings_of({"modes": _with_current(modes, mode)}, self._agent.asking)
         for fact in reported:
-            if isinstance(fact, e.ModeSeen):
-                fact = e.ModeSeen(fact.mode, fact.name, fact.asks_first)
             self._record(fact)
 
     async def _set_model(self, session: str, result: dict[str, Any], model: str) -> None:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from logging.handlers import RotatingFileHandler
 
 import anyio
@@ -84,10 +85,11 @@ async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | Non
             service = Service(home, board, tasks, policy, limits, notes=notes)
             board.on_news = service.has_news
             ready = anyio.Event()
-            tasks.start_soon(listen_until_stopped, service, home, ready)
+            tasks.start_soon(partial(listen, service, home, ready=ready))
             tasks.start_soon(_obey_signals, service, tasks)
             tasks.start_soon(service.write_what_is_said)
             tasks.start_soon(service.reap_orphans)
+            tasks.start_soon(service.notice_ended_children)
             await ready.wait()
             _log.info("serving %s, pid %s", home.root, os.getpid())
             _tell(ready_fd, b"ready")
@@ -95,13 +97,9 @@ async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | Non
             await service.interrupt_all()
             # The caller of `shutdown` is to have its answer before the socket goes.
             await anyio.sleep(0.05)
-            await tree.end(tree.adopted(()), term_grace_s=1.0, kill_grace_s=1.0)
+            await tree.end(tree.adopted(), term_grace_s=1.0, kill_grace_s=1.0)
             tasks.cancel_scope.cancel()
     _log.info("stopped")
-
-
-async def listen_until_stopped(service: Service, home: Home, ready: anyio.Event) -> None:
-    await listen(service, home, ready=ready)
 
 
 async def _obey_signals(service: Service, tasks: TaskGroup) -> None:

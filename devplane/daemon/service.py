@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -20,11 +21,12 @@ from devplane.daemon.drive import Driver, Policy
 from devplane.daemon.limits import Limits
 from devplane.errors import NotFound, Refused
 from devplane.paths import Home
+from devplane.store.failure import StoreFailed
 from devplane.store.queries import Reader
 
 _log = logging.getLogger(__name__)
 
-REAP_EVERY_S = 2.0
+REAP_PAUSE_S = 0.2
 
 
 @dataclass(slots=True)
@@ -40,11 +42,13 @@ class Service:
     notes: list[str] = field(default_factory=list)
     stopping: anyio.Event = field(default_factory=anyio.Event)
     news: anyio.Event = field(default_factory=anyio.Event)
+    orphans: anyio.Event = field(default_factory=anyio.Event)
+    """Set when a child ended or a run did: there may be something to reap."""
 
     def reader(self) -> Reader:
         return Reader.open(self.home.database)
 
-    def begin(
+    async def begin(
         self,
         agent: Agent,
         created: e.RunCreated,
@@ -53,11 +57,19 @@ class Service:
         model: str | None,
         mode: str | None,
     ) -> Driver:
-        """Put a run on the board and let its driver live."""
+        """Put a run on the board and, once it is on record, let its driver live.
+
+        Raises:
+            StoreFailed: It could not be recorded; nothing was started.
+        """
         if self.stopping.is_set():
             raise Refused("the daemon is stopping")
         run_id = ids.make("r", os.urandom(ids.ID_BYTES))
-        self.board.create(run_id, created)
+        try:
+            await self.board.create(run_id, created)
+        except StoreFailed:
+            self.board.remove(run_id)
+            raise
         driver = Driver(
             self.board,
             run_id,
@@ -82,6 +94,7 @@ class Service:
             self.drivers.pop(run_id, None)
             self.board.remove(run_id)
             driver.ended.set()
+            self.orphans.set()
 
     def driver(self, text: str) -> Driver:
         """Return the driver of the run that `text` names.
@@ -156,10 +169,18 @@ class Service:
     async def reap_orphans(self) -> None:
         """Collect adopted children that ended; end what no run owns any more."""
         while True:
-            await anyio.sleep(REAP_EVERY_S)
-            orphans = tree.adopted(self.agent_pids())
-            if orphans and not self.drivers:
-                await tree.end(orphans, term_grace_s=1.0, kill_grace_s=1.0)
+            await self.orphans.wait()
+            await anyio.sleep(REAP_PAUSE_S)
+            self.orphans = anyio.Event()
+            left = tree.adopted()
+            if left and not self.drivers:
+                await tree.end(left, term_grace_s=1.0, kill_grace_s=1.0)
+
+    async def notice_ended_children(self) -> None:
+        """Listen for the system's word that a child ended."""
+        with anyio.open_signal_receiver(signal.SIGCHLD) as signals:
+            async for _ in signals:
+                self.orphans.set()
 
     async def interrupt_all(self) -> None:
         """End every run for a shutdown and wait until their agents are gone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ async def dispatch(service: Service, request: r.Dispatch) -> dict[str, Any]:
         keeps_transcript=keeps,
         by=PERSON,
     )
-    driver = service.begin(agent, created, request.environ, model=request.model, mode=request.mode)
+    driver = await service.begin(agent, created, request.environ, model=request.model, mode=request.mode)
     turn = _new_turn()
     await driver.prompt(turn, request.prompt, PERSON)
     return {
@@ -151,9 +152,10 @@ async def probe(service: Service, request: r.Probe) -> dict[str, Any]:
     """Start, shake hands, record, end. No session is opened, so no trust is needed and no money is spent."""
     cwd = Path(request.cwd)
     agent = Catalog.load(service.home).resolve(request.agent, cwd=cwd)
-    if agent.node is not None:
-        agent = with_node(agent, await anyio.to_thread.run_sync(major))
     env = agent.environment(request.environ)
+    command = agent.command
+    if agent.node is not None:
+        command = with_node(agent, await anyio.to_thread.run_sync(major)).command
     env[tree.HOME_VARIABLE] = str(service.home.root)
     env[tree.RUN_VARIABLE] = "probe"
     log = agent_process.AgentLog(None)
@@ -166,7 +168,7 @@ async def probe(service: Service, request: r.Probe) -> dict[str, Any]:
     raw: dict[str, Any] = {}
     try:
         async with agent_process.start(
-            agent.command, cwd=folder, env=env, log=log, eof_grace_s=agent.close_grace_s
+            command, cwd=folder, env=env, log=log, eof_grace_s=agent.close_grace_s
         ) as running:
             connection = Connection(running.stream, label=agent.name, handlers=Handlers())
             async with anyio.create_task_group() as tasks:
@@ -194,8 +196,9 @@ async def probe(service: Service, request: r.Probe) -> dict[str, Any]:
         raise
     if introduced is None:
         raise AgentFailed(f"{agent.name} did not shake hands: {died}")
-    command = " ".join(agent.command)
-    seen = SeenRow(agent.id, command, introduced.version or None, service.board.clock_ms(), raw)
+    seen = SeenRow(
+        agent.id, shlex.join(agent.command), introduced.version or None, service.board.clock_ms(), raw
+    )
     await service.board.log.submit(Batch(seen=(seen,)))
     return {"agent": agent.id, "name": introduced.name, "version": introduced.version}
 

@@ -41,7 +41,7 @@ class Watcher:
         while not self._frames:
             self._news = anyio.Event()
             await self._news.wait()
-        frames = []
+        frames: list[dict[str, Any]] = []
         while self._frames and len(frames) < FRAMES_AT_ONCE:
             frame, size = self._frames.popleft()
             self._chars -= size

@@ -158,6 +158,7 @@ async def test_g03_a_message_that_comes_byte_by_byte_is_whole() -> None:
         for byte in '{"method":"m","params":{"t":"a€b漢😀"}}\n{"id":0,"result":1}\n'.encode():
             await stub.write(bytes([byte]))
             await checkpoint()
+        await anyio.wait_all_tasks_blocked()
     assert heard == [("m", {"t": "a€b漢😀"})]
 
 
@@ -169,17 +170,16 @@ async def test_what_was_told_before_an_answer_is_heard_before_it() -> None:
     order: list[str] = []
     handlers.on_notice = lambda method, params: order.append(method)
 
-    async with scripted(handlers) as (connection, stub, _):
-        async with anyio.create_task_group() as tasks:
+    async with scripted(handlers) as (connection, stub, _), anyio.create_task_group() as tasks:
 
-            async def ask() -> None:
-                await connection.request("ask")
-                order.append("answer")
+        async def ask() -> None:
+            await connection.request("ask")
+            order.append("answer")
 
-            tasks.start_soon(ask)
-            asked = await stub.read()
-            told = [{"jsonrpc": "2.0", "method": f"n{n}"} for n in range(3)]
-            await stub.write(*told, {"jsonrpc": "2.0", "id": asked["id"], "result": None})
+        tasks.start_soon(ask)
+        asked = await stub.read()
+        told = [{"jsonrpc": "2.0", "method": f"n{n}"} for n in range(3)]
+        await stub.write(*told, {"jsonrpc": "2.0", "id": asked["id"], "result": None})
     assert order == ["n0", "n1", "n2", "answer"]
 
 
@@ -399,19 +399,18 @@ async def test_g06_a_broken_line_is_answered_without_an_id_and_the_open_request_
     handlers = Handlers()
     heard = heard_by(handlers)
     answers: list[Any] = []
-    async with scripted(handlers) as (connection, stub, _):
-        async with anyio.create_task_group() as tasks:
+    async with scripted(handlers) as (connection, stub, _), anyio.create_task_group() as tasks:
 
-            async def ask() -> None:
-                answers.append(await connection.request("initialize"))
+        async def ask() -> None:
+            answers.append(await connection.request("initialize"))
 
-            tasks.start_soon(ask)
-            asked = await stub.read()
-            await stub.write(line)
-            complaint = await stub.read()
-            assert (complaint["id"], complaint["error"]["code"]) == (None, code)
-            assert answers == []
-            await stub.write({"jsonrpc": "2.0", "id": asked["id"], "result": "its own"})
+        tasks.start_soon(ask)
+        asked = await stub.read()
+        await stub.write(line)
+        complaint = await stub.read()
+        assert (complaint["id"], complaint["error"]["code"]) == (None, code)
+        assert answers == []
+        await stub.write({"jsonrpc": "2.0", "id": asked["id"], "result": "its own"})
     assert answers == ["its own"]
     assert heard == [line.decode().rstrip()]
 
@@ -452,33 +451,31 @@ async def test_the_end_of_the_other_side_fails_who_waits_and_who_asks_later() ->
 
 async def test_g04_an_answer_without_a_newline_at_the_end_still_arrives() -> None:
     answers: list[Any] = []
-    async with scripted() as (connection, stub, _):
-        async with anyio.create_task_group() as tasks:
+    async with scripted() as (connection, stub, _), anyio.create_task_group() as tasks:
 
-            async def ask() -> None:
-                answers.append(await connection.request("session/prompt"))
+        async def ask() -> None:
+            answers.append(await connection.request("session/prompt"))
 
-            tasks.start_soon(ask)
-            await stub.read()
-            await stub.write(b'{"jsonrpc":"2.0","id":0,"result":{"stopReason":"end_turn"}}')
-            await stub.stream.aclose()
+        tasks.start_soon(ask)
+        await stub.read()
+        await stub.write(b'{"jsonrpc":"2.0","id":0,"result":{"stopReason":"end_turn"}}')
+        await stub.stream.aclose()
     assert answers == [{"stopReason": "end_turn"}]
 
 
 async def test_g04_an_answer_that_is_cut_off_at_the_end_is_none() -> None:
     handlers = Handlers()
     heard = heard_by(handlers)
-    async with scripted(handlers) as (connection, stub, _):
-        async with anyio.create_task_group() as tasks:
+    async with scripted(handlers) as (connection, stub, _), anyio.create_task_group() as tasks:
 
-            async def ask() -> None:
-                with pytest.raises(Disconnected):
-                    await connection.request("session/prompt")
+        async def ask() -> None:
+            with pytest.raises(Disconnected):
+                await connection.request("session/prompt")
 
-            tasks.start_soon(ask)
-            await stub.read()
-            await stub.write(b'{"jsonrpc":"2.0","id":0,"resu')
-            await stub.stream.aclose()
+        tasks.start_soon(ask)
+        await stub.read()
+        await stub.write(b'{"jsonrpc":"2.0","id":0,"resu')
+        await stub.stream.aclose()
     assert heard == ['{"jsonrpc":"2.0","id":0,"resu']
 
 
@@ -494,7 +491,7 @@ async def test_closing_fails_every_waiter_with_the_reason_and_ends_the_handlers(
     async with scripted(serving(wait=wait)) as (connection, stub, _):
 
         async def ask() -> None:
-            with pytest.raises(Disconnected, match="^stopped by a person$"):
+            with pytest.raises(Disconnected, match="stopped by a person"):
                 await connection.request("ask")
 
         async with anyio.create_task_group() as tasks:
@@ -551,7 +548,7 @@ async def test_the_last_words_are_read_of_one_that_no_longer_listens() -> None:
 
 
 async def test_sending_waits_for_a_side_that_does_not_read() -> None:
-    async with scripted() as (connection, stub, tasks):
+    async with scripted() as (connection, stub, _):
         sent = 0
 
         async def tell_without_end() -> None:
