@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from devplane.acp.framing import LINE_LIMIT_BYTES, LineTooLong
 from devplane.acp.jsonrpc import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     REQUEST_CANCELLED,
@@ -34,7 +35,12 @@ from devplane.errors import DevplaneError
 
 _log = logging.getLogger(__name__)
 
+_BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+
 READ_BYTES = 1 << 18
+CALLS_AT_ONCE = 1024
+"""With more of its requests unanswered, nothing more is read from a side: it may never read the answers."""
+CLOSE_S = 1.0
 CANCEL = "$/cancel_request"
 
 RequestHandler = Callable[[dict[str, Any], "CallContext"], Awaitable[Any]]
@@ -82,6 +88,18 @@ class _Waiter:
         self.failure = ""
 
 
+class _OutLine:
+    """A line on its way to the other side, and what became of it."""
+
+    __slots__ = ("data", "failure", "is_abandoned", "settled")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.settled = anyio.Event()
+        self.failure = ""
+        self.is_abandoned = False
+
+
 class Connection:
     """A JSON-RPC peer over `stream`. `run` must be running for anything else to work.
 
@@ -102,9 +120,14 @@ class Connection:
         self._peer = Peer(line_limit_bytes=line_limit_bytes, who=label)
         self._waiters: dict[int, _Waiter] = {}
         self._calls: dict[tuple[type, Id], CallContext] = {}
+        self._replies_owed = 0
+        self._reply_settled = anyio.Event()
         self._sending = anyio.Lock()
         self._tasks: TaskGroup | None = None
+        self._started = anyio.Event()
+        self._stopped = anyio.Event()
         self._closed: str | None = None
+        self._is_closing = False
 
     async def run(self) -> None:
         """Read until the other side ends, or until `aclose`.
@@ -118,17 +141,18 @@ class Connection:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
+                self._started.set()
                 try:
                     await self._read()
-                except LineTooLong as error:
-                    failure, reason = error, str(error)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-                    reason = self._closed or f"the connection to {self._label} broke"
-                    failure = None if self._closed else Disconnected(reason)
+                except (LineTooLong, Disconnected) as error:
+                    failure, reason = (None if self._closed else error), str(error)
                 tasks.cancel_scope.cancel()
         finally:
             self._tasks = None
             self._fail_waiters(reason)
+            self._stopped.set()
+            if self._is_closing:
+                await self._close_stream()
         if failure is not None:
             raise failure
 
@@ -173,12 +197,19 @@ class Connection:
 
     async def aclose(self, reason: str) -> None:
         """End the conversation: every waiter fails with `reason`. Closing twice changes nothing."""
-        if self._closed is None:
-            self._fail_waiters(reason)
-        with anyio.move_on_after(1, shield=True), suppress(OSError, anyio.BrokenResourceError):
-            await self._stream.aclose()
+        self._fail_waiters(reason)
+        self._is_closing = True
         if self._tasks is not None:
+            # A stream must not be closed under a read and a write that wait for it. A handler that
+            # closes its own connection is cancelled at this wait, and `run` closes the stream.
             self._tasks.cancel_scope.cancel()
+            with anyio.move_on_after(CLOSE_S):
+                await self._stopped.wait()
+        await self._close_stream()
+
+    async def _close_stream(self) -> None:
+        with anyio.move_on_after(CLOSE_S, shield=True), suppress(*_BROKEN):
+            await self._stream.aclose()
 
     async def _read(self) -> None:
         handlers = self._handlers
@@ -187,6 +218,8 @@ class Connection:
                 data = await self._stream.receive(READ_BYTES)
             except anyio.EndOfStream:
                 break
+            except _BROKEN as error:
+                raise Disconnected(self._closed or f"the connection to {self._label} broke") from error
             try:
                 incoming = self._peer.receive(data)
             except LineTooLong as error:
@@ -195,6 +228,9 @@ class Connection:
             self._take(incoming)
             if handlers.after_batch is not None:
                 await handlers.after_batch()
+            while self._replies_owed > CALLS_AT_ONCE:
+                self._reply_settled = anyio.Event()
+                await self._reply_settled.wait()
         self._take(self._peer.receive_eof())
         if handlers.after_batch is not None:
             await handlers.after_batch()
@@ -203,10 +239,12 @@ class Connection:
         on_notice = self._handlers.on_notice
         for message in incoming:
             if type(message) is Notice:
-                if on_notice is not None and message.method != CANCEL:
-                    on_notice(message.method, message.params)
-                elif message.method == CANCEL:
-                    self._withdraw(message.params)
+                params = message.params
+                if message.method == CANCEL:
+                    self._withdraw(params)
+                # Other params than an object mean nothing in any protocol spoken here.
+                elif on_notice is not None and (params is None or type(params) is dict):
+                    on_notice(message.method, params)
             else:
                 self._take_other(message)
 
@@ -221,10 +259,12 @@ class Connection:
             case Call() if tasks is not None:
                 context = CallContext(message.id, message.method)
                 self._calls[type(message.id), message.id] = context
+                self._replies_owed += 1
                 tasks.start_soon(self._serve, message, context)
             case Malformed() if tasks is not None:
                 words = "parse error" if message.code == PARSE_ERROR else "invalid request"
-                tasks.start_soon(self._send_quietly, self._peer.refuse(None, message.code, words))
+                self._replies_owed += 1
+                tasks.start_soon(self._reply, self._peer.refuse(None, message.code, words))
                 self._noise(message.text)
             case Notice() | Call() | Malformed():
                 pass
@@ -252,12 +292,22 @@ class Connection:
                 line = await self._result(serve, call, context)
         finally:
             self._calls.pop((type(call.id), call.id), None)
-        await self._send_quietly(line)
+        await self._reply(line)
+
+    async def _reply(self, line: bytes) -> None:
+        try:
+            await self._send_quietly(line)
+        finally:
+            self._replies_owed -= 1
+            self._reply_settled.set()
 
     async def _result(self, serve: RequestHandler, call: Call, context: CallContext) -> bytes:
+        params = {} if call.params is None else call.params
+        if not isinstance(params, dict):
+            return self._peer.refuse(call.id, INVALID_PARAMS, "invalid params: not an object")
         try:
             with context.scope:
-                result = await serve(call.params if isinstance(call.params, dict) else {}, context)
+                result = await serve(params, context)
                 return self._peer.answer(call.id, result)
         except (ValidationError, DevplaneError) as error:
             refusal = error_of(error)
@@ -268,13 +318,35 @@ class Connection:
         return self._peer.refuse(call.id, REQUEST_CANCELLED, "request cancelled")
 
     async def _send(self, line: bytes) -> None:
-        if self._closed is not None:
-            raise Disconnected(self._closed)
+        # Written by a task of the connection's own: a sender that is cancelled in the middle of a
+        # line must not leave half of it on the wire.
+        await self._started.wait()
+        if self._closed is not None or self._tasks is None:
+            raise Disconnected(self._closed or f"{self._label} is gone")
+        out = _OutLine(line)
+        self._tasks.start_soon(self._write, out)
+        try:
+            await out.settled.wait()
+        except anyio.get_cancelled_exc_class():
+            out.is_abandoned = True
+            raise
+        if out.failure:
+            raise Disconnected(out.failure)
+
+    async def _write(self, out: _OutLine) -> None:
+        out.failure = f"{self._label} is gone"  # what holds when this task is cancelled
         try:
             async with self._sending:
-                await self._stream.send(line)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            raise Disconnected(f"{self._label} no longer reads") from None
+                if not out.is_abandoned:
+                    await self._stream.send(out.data)
+            out.failure = ""
+        except _BROKEN:
+            # Reading goes on: the last words of a program that is going down are still in the pipe.
+            out.failure = f"{self._label} no longer reads"
+        finally:
+            if self._closed is not None and out.failure:
+                out.failure = self._closed
+            out.settled.set()
 
     async def _send_quietly(self, line: bytes) -> None:
         with suppress(Disconnected):
@@ -282,6 +354,7 @@ class Connection:
 
     def _fail_waiters(self, reason: str) -> None:
         self._closed = self._closed or reason
+        self._started.set()  # nobody shall wait for a start that comes no more
         for waiter in list(self._waiters.values()):
             if not waiter.arrived.is_set():
                 waiter.failure = reason

@@ -245,9 +245,8 @@ class Driver:
             session, result = await within(
                 "session/new", name, limits.start_s, is_busy, limits.fetch_s, link.open_session(self.run.cwd)
             )
-            settings = settings_of(result, self._agent.asking)
-            for fact in settings:
-                self._record(fact)
+            for fact in settings_of(result, self._agent.asking):
+                self._setting_changed(fact)
             await self._settle_settings(session, result)
             # Only now: the first prompt goes out with this fact, and the mode must be in force before.
             self._record(e.SessionOpened(session, "new"))
@@ -325,7 +324,7 @@ class Driver:
             # An answer that says nothing means that the mode is as asked.
             reported = settings_of({"modes": _with_current(modes, mode)}, self._agent.asking)
         for fact in reported:
-            self._record(fact)
+            self._setting_changed(fact)
 
     async def _set_model(self, session: str, result: dict[str, Any], model: str) -> None:
         link = self._link
@@ -344,7 +343,7 @@ class Driver:
         if not reported:
             reported = [e.OptionSeen(option, "model", model)]
         for fact in reported:
-            self._record(fact)
+            self._setting_changed(fact)
 
     def _finish(self, died: str) -> None:
         if self._failure is not None and not self._is_shutdown and self._stop_by is None:
@@ -524,26 +523,38 @@ class Driver:
             return
         try:
             for fact in facts_of(update, self._book):
-                self._record(fact)
+                if not self._is_known(fact):
+                    self._record(fact)
             for fact in settings_of(update, self._agent.asking):
                 self._setting_changed(fact)
         except ImpossibleFact:
             _log.info("%s: late update dropped", self._id)
 
     def _setting_changed(self, fact: e.Fact) -> None:
+        if self._is_known(fact):
+            return
+        self._record(fact)
+        # While starting the mode is still being set; what it ends in is said then.
+        is_loose = isinstance(fact, e.ModeSeen) and fact.asks_first is False
+        if is_loose and self.run.phase is not Phase.STARTING:
+            self._record(e.Noted("warning", f"now decides without asking (mode {self.run.mode})"))
+
+    def _is_known(self, fact: e.Fact) -> bool:
+        """Whether the run says as much already: agents repeat their settings with every turn."""
         run = self.run
         match fact:
             case e.ModeSeen():
-                if fact.mode == run.mode:
-                    return
-                self._record(fact)
-                if fact.asks_first is False:
-                    self._record(e.Noted("warning", f"now decides without asking (mode {fact.mode})"))
+                return fact.mode == run.mode
             case e.OptionSeen():
-                if (fact.option, fact.category, fact.value) not in run.options:
-                    self._record(fact)
+                return (fact.option, fact.category, fact.value) in run.options
+            case e.CommandsSeen():
+                return fact.names == run.commands
+            case e.TitleGiven():
+                return fact.title == run.title
+            case e.PlanChanged():
+                return fact.entries == run.plan
             case _:
-                self._record(fact)
+                return False
 
     def _turn_now(self) -> str | None:
         turn = self._entry.run.turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -196,12 +196,20 @@ def environment() -> dict[str, str]:
     return {**kept, "DEVPLANE_DEMO_SPEED": "0"}
 
 
-def start_daemon(home: Home, **environ: str) -> subprocess.Popen[bytes]:
-    """Start a daemon in the foreground of a process of its own, and wait until it serves."""
+SERVE = (sys.executable, "-m", "devplane", "serve")
+
+
+def start_daemon(
+    home: Home, *, command: Sequence[str] = SERVE, **environ: str
+) -> subprocess.Popen[bytes]:
+    """Start a daemon in the foreground of a process of its own, and wait until it serves.
+
+    `command` is given ``--ready-fd`` and the number of a pipe's end.
+    """
     home.prepare()
     reader, writer = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "devplane", "serve", "--ready-fd", str(writer)],
+        [*command, "--ready-fd", str(writer)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -230,12 +238,14 @@ def end_daemon(process: subprocess.Popen[bytes]) -> None:
 
 
 @asynccontextmanager
-async def daemon(root: Path, **environ: str) -> AsyncIterator[Caller]:
+async def daemon(
+    root: Path, *, command: Sequence[str] = SERVE, **environ: str
+) -> AsyncIterator[Caller]:
     """Yield a caller of a daemon of its own, with a trusted folder; both are gone afterwards."""
     home = Home(root / "home")
     folder = root / "project"
     folder.mkdir(exist_ok=True)
-    process = start_daemon(home, **environ)
+    process = start_daemon(home, command=command, **environ)
     try:
         async with caller(home, folder) as ready:
             await ready.ask(r.Trust(str(folder)))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import sqlite3
+import threading
 from typing import Any
 
 from devplane.testing.turn import OPTIONS, Turn, TurnCancelled, content
-from devplane.testing.wire import Message, RpcError
+from devplane.testing.wire import Message, RpcError, Waiting
 from tests.scripted import log
 from tests.scripted.cases import agent, case
 
@@ -133,10 +137,15 @@ def ask(arguments: list[str]) -> None:
 
 @case
 def withdraws(arguments: list[str]) -> None:
-    """Asks for permission and takes it back with ``$/cancel_request`` at once; what came of it is logged."""
+    """Asks for permission and takes it back with ``$/cancel_request``; what came of it is logged.
+
+    At once, or when the file GATE exists.
+    """
 
     def behave(turn: Turn) -> None:
         waiting = turn.call(*_request(turn, turn.tool("ls", "execute", rawInput={"command": "ls"}).call))
+        while arguments and not os.path.exists(arguments[0]):
+            turn.wait(0.02)
         turn.wire.notify("$/cancel_request", {"requestId": waiting.id})
         try:
             log.record(note={"result": waiting.result()})
@@ -173,5 +182,61 @@ def form(arguments: list[str]) -> None:
             raise
         log.record(note={"action": action, "content": answers})
         turn.say(f"{action}: {json.dumps(answers, sort_keys=True)}")
+
+    agent(behave).run()
+
+
+@case
+def parallel_permissions(arguments: list[str]) -> None:
+    """COUNT requests at once (4), each with option ids of its own; each answer is noted as it comes."""
+    count = int(arguments[0]) if arguments else 4
+
+    def behave(turn: Turn) -> None:
+        def wait(title: str, waiting: Waiting) -> None:
+            log.record(note={title: turn.wait_for(waiting)["outcome"].get("optionId")})
+
+        threads = []
+        for n in range(count):
+            title = f"echo {n}"
+            tool = turn.tool(title, "execute", rawInput={"command": title})
+            options = [option(f"no-{title}", "reject_once"), option(f"yes-{title}", "allow_once")]
+            waiting = turn.start_permission(tool, options)
+            threads.append(threading.Thread(target=wait, args=(title, waiting)))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+
+    agent(behave).run()
+
+
+@case
+def asks_when_cancelled(arguments: list[str]) -> None:
+    """Says one thing, and asks for permission only after it heard of a cancel; what it hears is noted."""
+
+    def behave(turn: Turn) -> str:
+        turn.say("working")
+        heard = threading.Event()
+        turn.on_cancel(heard.set)
+        heard.wait()
+        params = {"sessionId": turn.session.id, "toolCall": COMMAND, "options": list(OPTIONS)}
+        log.record(note={"result": turn.wire.call("session/request_permission", params).result()})
+        return "cancelled"
+
+    agent(behave).run()
+
+
+@case
+def reads_decisions(arguments: list[str]) -> None:
+    """Asks COUNT times (10) and, as it hears each answer, notes what the STORE's decisions say of it."""
+    store, count = arguments[0], int(arguments[1]) if len(arguments) > 1 else 10
+
+    def behave(turn: Turn) -> None:
+        for n in range(count):
+            command = f"echo {turn.session.id} {n}"
+            tool = turn.tool(command, "execute", rawInput={"command": command})
+            turn.ask_permission(tool)
+            with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=30)) as db:
+                found = db.execute("SELECT verdict FROM decisions WHERE subject = ?", (command,)).fetchall()
+            log.record(note={"decisions": [row[0] for row in found]})
 
     agent(behave).run()

@@ -1,31 +1,27 @@
-"""Two sides over a real socket pair, and one side against scripted bytes."""
+"""Two sides of a connection, and one side against scripted bytes, in memory and over real sockets."""
 
 from __future__ import annotations
 
 import json
 import logging
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
-from anyio.abc import ByteStream, TaskGroup, UNIXSocketStream
+from anyio.abc import ByteStream, TaskGroup
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel
 
 from devplane.acp.framing import LineTooLong
 from devplane.acp.jsonrpc import CallRefused, Disconnected, PeerError
 from devplane.errors import Refused
-from devplane.transport import Connection, Handlers
+from devplane.transport import CALLS_AT_ONCE, Connection, Handlers
+from tests.transport.pipes import MemoryPipe, memory_pipe, socket_pair
 
 Serve = Callable[[Any, Any], Awaitable[Any]]
-
-
-async def socket_streams() -> tuple[ByteStream, ByteStream]:
-    ours, theirs = socket.socketpair()
-    return await UNIXSocketStream.from_socket(ours), await UNIXSocketStream.from_socket(theirs)
+Pipe = Callable[[], Awaitable[tuple[ByteStream, ByteStream]]]
 
 
 def serving(**methods: Serve) -> Handlers:
@@ -45,10 +41,10 @@ async def never(params: Any, call: Any) -> Any:
 
 @asynccontextmanager
 async def two_sides(
-    ours: Handlers | None = None, theirs: Handlers | None = None
+    ours: Handlers | None = None, theirs: Handlers | None = None, *, pipe: Pipe = memory_pipe
 ) -> AsyncIterator[tuple[Connection, Connection]]:
     """Two connected sides, both running; ended by closing ours."""
-    a, b = await socket_streams()
+    a, b = await pipe()
     here = Connection(a, label="there", handlers=ours or Handlers())
     there = Connection(b, label="here", handlers=theirs or Handlers())
     async with a, b, anyio.create_task_group() as tasks:
@@ -79,11 +75,11 @@ class Script:
 
 @asynccontextmanager
 async def scripted(
-    handlers: Handlers | None = None, **options: Any
+    handlers: Handlers | None = None, *, pipe: Pipe = memory_pipe
 ) -> AsyncIterator[tuple[Connection, Script, TaskGroup]]:
     """One running side whose other side is a script; ended by closing it."""
-    a, b = await socket_streams()
-    connection = Connection(a, label="stub", handlers=handlers or Handlers(), **options)
+    a, b = await pipe()
+    connection = Connection(a, label="stub", handlers=handlers or Handlers())
     async with a, b, anyio.create_task_group() as tasks:
         tasks.start_soon(connection.run)
         yield connection, Script(b), tasks
@@ -125,7 +121,7 @@ async def test_a_handler_may_ask_back_before_it_answers() -> None:
 
 
 async def test_both_sides_send_a_lot_at_once_and_neither_waits_for_ever() -> None:
-    async with two_sides(serving(echo=echo), serving(echo=echo)) as (here, there):
+    async with two_sides(serving(echo=echo), serving(echo=echo), pipe=socket_pair) as (here, there):
         big = {"text": "x" * (4 << 20)}
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(here.request, "echo", big)
@@ -143,7 +139,7 @@ async def test_a_result_of_nothing_is_null_on_the_wire() -> None:
 
 @pytest.mark.parametrize("size_bytes", [65_535, 65_536, 65_537, 8 << 20, 20 << 20])
 async def test_g02_long_lines_pass_whole_in_both_directions(size_bytes: int) -> None:
-    async with two_sides(theirs=serving(echo=echo)) as (here, _):
+    async with two_sides(theirs=serving(echo=echo), pipe=socket_pair) as (here, _):
         around = len(b'{"jsonrpc":"2.0","method":"echo","id":0,"params":{"t":""}}')
         text = "x" * (size_bytes - around)
         assert await here.request("echo", {"t": text}) == {"t": text}
@@ -193,10 +189,10 @@ async def test_nothing_more_is_read_until_the_messages_of_a_read_were_digested()
         await digested.wait()
 
     handlers.after_batch = digest
-    async with scripted(handlers) as (_, stub, _tasks):
+    async with scripted(handlers) as (_, stub, tasks):
         await stub.write({"method": "one"}, {"method": "two"})
         await digesting.wait()
-        await stub.write({"method": "three"})
+        tasks.start_soon(stub.write, {"method": "three"})
         await anyio.wait_all_tasks_blocked()
         assert heard == [("one", None), ("two", None)]
         digested.set()
@@ -218,12 +214,14 @@ async def test_requests_start_in_the_order_in_which_they_came() -> None:
 
 
 async def test_a_request_that_waits_holds_up_nothing() -> None:
-    async with two_sides(theirs=serving(wait=never, echo=echo)) as (here, _):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(here.request, "wait")
-            await anyio.wait_all_tasks_blocked()
-            assert await here.request("echo", {"n": 1}) == {"n": 1}
-            tasks.cancel_scope.cancel()
+    async with (
+        two_sides(theirs=serving(wait=never, echo=echo)) as (here, _),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(here.request, "wait")
+        await anyio.wait_all_tasks_blocked()
+        assert await here.request("echo", {"n": 1}) == {"n": 1}
+        tasks.cancel_scope.cancel()
 
 
 # Taking back
@@ -315,6 +313,10 @@ async def read_params(params: Any, call: Any) -> Any:
     return Wanted.model_validate(params).count
 
 
+async def fail(params: Any, call: Any) -> None:
+    raise RuntimeError("secret detail")
+
+
 async def answer_no_json(params: Any, call: Any) -> Any:
     return object()
 
@@ -336,15 +338,12 @@ async def test_each_way_to_refuse_has_its_code(method: str, code: int, message: 
         assert (caught.value.code, caught.value.message) == (code, message)
 
 
-@pytest.mark.parametrize("serve", [answer_no_json, never])
+@pytest.mark.parametrize("serve", [answer_no_json, fail])
 async def test_a_bug_in_a_handler_is_logged_and_says_nothing_of_itself(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail(params: Any, call: Any) -> None:
-        raise RuntimeError("secret detail")
-
     with caplog.at_level(logging.ERROR):
-        async with two_sides(theirs=serving(go=fail if serve is never else serve, echo=echo)) as (here, _):
+        async with two_sides(theirs=serving(go=serve, echo=echo)) as (here, _):
             with pytest.raises(PeerError, match="internal error") as caught:
                 await here.request("go")
             assert (caught.value.code, caught.value.data) == (-32603, None)
@@ -416,12 +415,12 @@ async def test_g06_a_broken_line_is_answered_without_an_id_and_the_open_request_
 
 
 async def test_a_line_over_the_limit_ends_the_connection_by_name() -> None:
-    a, b = await socket_streams()
+    a, b = await memory_pipe()
     handlers = Handlers()
     heard = heard_by(handlers)
     connection = Connection(a, label="claude", handlers=handlers, line_limit_bytes=1000)
-    async with a, b:
-        await b.send(b'{"method":"before"}\n' + b"x" * 1001)
+    async with a, b, anyio.create_task_group() as tasks:
+        tasks.start_soon(b.send, b'{"method":"before"}\n' + b"x" * 1001)
         with pytest.raises(LineTooLong, match="claude sent a line of more than 1,000 bytes"):
             await connection.run()
         with pytest.raises(Disconnected, match="1,000 bytes"):
@@ -510,15 +509,15 @@ async def test_a_handler_may_close_the_connection_it_was_called_on() -> None:
     async def close(params: Any, call: Any) -> None:
         await connection.aclose("asked to")
 
-    a, b = await socket_streams()
+    a, b = await memory_pipe()
     connection = Connection(a, label="stub", handlers=serving(close=close))
-    async with a, b:
-        await b.send(b'{"id":1,"method":"close"}\n')
+    async with a, b, anyio.create_task_group() as tasks:
+        tasks.start_soon(b.send, b'{"id":1,"method":"close"}\n')
         await connection.run()
 
 
 async def test_a_connection_closed_before_it_ran_does_not_run() -> None:
-    a, b = await socket_streams()
+    a, b = await memory_pipe()
     connection = Connection(a, label="stub", handlers=Handlers())
     async with a, b:
         await connection.aclose("never mind")
@@ -527,21 +526,35 @@ async def test_a_connection_closed_before_it_ran_does_not_run() -> None:
 
 async def test_the_last_words_are_read_of_one_that_no_longer_listens() -> None:
     """A program that goes down closes its input first; its output still holds what it said."""
-    ours, theirs = socket.socketpair()
-    theirs.shutdown(socket.SHUT_RD)
-    theirs.sendall(b'{"method":"last words"}\n')
-    stream = await UNIXSocketStream.from_socket(ours)
+    to_stub, stub_input = anyio.create_memory_object_stream[bytes](0)
+    stub_output, from_stub = anyio.create_memory_object_stream[bytes](1)
+    stream = MemoryPipe(to_stub, from_stub)
     handlers = Handlers()
     heard = heard_by(handlers)
     connection = Connection(stream, label="stub", handlers=handlers)
-    with theirs:
-        async with stream, anyio.create_task_group() as tasks:
-            tasks.start_soon(connection.run)
-            with pytest.raises(Disconnected, match="stub"):
-                await connection.request("ask")
-            await anyio.wait_all_tasks_blocked()
-            await connection.aclose("done")
+    async with stream, stub_output, anyio.create_task_group() as tasks:
+        await stub_input.aclose()
+        tasks.start_soon(connection.run)
+        with pytest.raises(Disconnected, match="stub no longer reads"):
+            await connection.request("ask")
+        await stub_output.send(b'{"method":"last words"}\n')
+        await anyio.wait_all_tasks_blocked()
+        await connection.aclose("done")
     assert heard == [("last words", None)]
+
+
+async def test_an_error_of_the_stream_is_a_broken_connection() -> None:
+    class Torn(MemoryPipe):
+        async def receive(self, max_bytes: int = 65_536) -> bytes:
+            raise ConnectionResetError
+
+    a, b = await memory_pipe()
+    assert isinstance(a, MemoryPipe)
+    torn = Torn(a._send, a._receive)
+    connection = Connection(torn, label="stub", handlers=Handlers())
+    async with torn, b:
+        with pytest.raises(Disconnected, match="stub broke"):
+            await connection.run()
 
 
 # A side that does not read
@@ -571,7 +584,7 @@ async def test_sending_waits_for_a_side_that_does_not_read() -> None:
 
 
 async def test_a_sender_that_gives_up_leaves_no_half_line_behind() -> None:
-    async with scripted() as (connection, stub, tasks):
+    async with scripted(pipe=socket_pair) as (connection, stub, tasks):
         big = {"text": "x" * (4 << 20)}
         async with anyio.create_task_group() as telling:
             telling.start_soon(connection.notify, "given up", big)
@@ -601,8 +614,6 @@ async def test_a_side_that_asks_without_end_and_never_reads_is_not_read_any_more
                     await stub.stream.send(line * 100)
 
             asking.start_soon(ask_without_end)
-            with anyio.fail_after(30):
-                await anyio.wait_all_tasks_blocked()
-            stuck_at = answered
-            assert stuck_at < 20_000
+            await anyio.wait_all_tasks_blocked()
+            assert answered < 10 * CALLS_AT_ONCE
             asking.cancel_scope.cancel()

@@ -1,0 +1,67 @@
+"""Scripted agents as commands to dispatch, and what is left of processes."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+
+from tests.daemon.harness import LIMIT_S
+from tests.scripted import command, log
+
+POLL_S = 0.01
+
+
+def scripted(case: str, *arguments: object) -> str:
+    """Return the command line of one scripted agent as a person would type it."""
+    return shlex.join(command(case, *arguments))
+
+
+async def noted(path: Path, key: str, count: int = 1) -> list[dict[str, Any]]:
+    """Wait until an agent noted `count` things with `key` in its log, and return the notes."""
+    with anyio.fail_after(LIMIT_S):
+        while True:
+            notes = [entry["note"] for entry in log.read(path) if isinstance(entry.get("note"), dict)]
+            found = [note for note in notes if key in note]
+            if len(found) >= count:
+                return found
+            await anyio.sleep(POLL_S)
+
+
+async def answers(path: Path, count: int) -> list[dict[str, Any]]:
+    """Wait until an agent has heard `count` answers to its own requests, and return them."""
+    with anyio.fail_after(LIMIT_S):
+        while True:
+            found = heard_answers(path)
+            if len(found) >= count:
+                return found
+            await anyio.sleep(POLL_S)
+
+
+def heard_answers(path: Path) -> list[dict[str, Any]]:
+    """Every answer that an agent has heard so far, oldest first."""
+    return [each for each in log.messages(path) if "method" not in each]
+
+
+def is_running(pid: int) -> bool:
+    """Whether `pid` is a process that is not just waiting to be collected."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def members_of(home: Path) -> list[str]:
+    """Say which processes carry the mark of `home`'s agents: none, once all of them are ended."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("DEVPLANE_AGENT_OF") == str(home):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(f"{process.pid} {' '.join(process.cmdline())}")
+        except (psutil.Error, OSError):
+            continue
+    return found

@@ -1,0 +1,265 @@
+"""Permission requests, from the agent's question to the answer that it hears."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from devplane.control import requests as r
+from devplane.errors import Refused
+from tests.daemon.agents import answers, heard_answers, noted, scripted
+from tests.daemon.harness import Caller, Started, daemon
+from tests.scripted import log
+from tests.scripted.permissions import ODD_IDS
+
+CANCELLED = {"outcome": {"outcome": "cancelled"}}
+
+ALLOW_ALL = """
+import os, sys
+from devplane.core.permission import Ruling, Verdict
+from devplane.daemon.main import serve
+from devplane.paths import Home
+
+def policy(call):
+    return Ruling(Verdict.{verdict}, rule="Bash(*)", file="policy.toml", reason="a test says so")
+
+serve(Home.find(os.environ), ready_fd=int(sys.argv[2]), policy=policy)
+"""
+
+
+def ruled_by(verdict: str) -> tuple[str, ...]:
+    """The command of a daemon whose policy says `verdict` to everything."""
+    return sys.executable, "-c", ALLOW_ALL.format(verdict=verdict)
+
+
+async def ask_of(run: Started, number: int = 0) -> str:
+    """Wait for the run's ask of that number, counted from 0, and return its id."""
+    seen: set[str] = set()
+    while True:
+        frame = await run.until(
+            lambda f: (
+                f["kind"] == "fact"
+                and f["name"] in ("PermissionAsked", "QuestionAsked")
+                and f["fact"]["ask"] not in seen
+            )
+        )
+        if len(seen) == number:
+            await run.stored(frame["pos"])
+            return str(frame["fact"]["ask"])
+        seen.add(frame["fact"]["ask"])
+
+
+async def test_g20_a_cancel_answers_every_open_request_once_and_ends_the_turn(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("two-permissions"), SCRIPTED_LOG=str(heard))
+        first, second = await ask_of(run, 0), await ask_of(run, 1)
+        await caller.ask(r.Cancel(run.id))
+        await run.until_settled(run.turn)
+        assert sorted((each["id"], str(each["result"])) for each in heard_answers(heard)) == [
+            (11, str(CANCELLED)),
+            (12, str(CANCELLED)),
+        ]
+        methods = [each.get("method", each["id"]) for each in log.messages(heard)][-3:]
+        assert methods[-1] == "session/cancel", "what is open is answered before the agent hears of a cancel"
+        assert run.asks() == []
+        assert run.row()["asks"] == []
+        assert run.row()["last_stop_reason"] == "cancelled"
+        assert [each["verdict"] for each in run.decisions()] == ["cancelled", "cancelled"]
+        assert {each["authority"] for each in run.decisions()} == {"stopped"}
+        for ask in (first, second):
+            with pytest.raises(Refused, match="answered already"):
+                await caller.ask(r.Decide(ask, "allow"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "yes", "no"),
+    [((), "approved", "abort"), (("mislead",), "reject_once", "allow_once")],
+    ids=["own-names", "misleading-names"],
+)
+async def test_g23_an_answer_goes_by_an_options_kind_and_never_by_its_id(
+    tmp_path: Path, arguments: tuple[str, ...], yes: str, no: str
+) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("option-ids", *arguments), SCRIPTED_LOG=str(heard))
+        await caller.ask(r.Decide(await ask_of(run), "allow"))
+        await run.until_settled(run.turn)
+        await run.say("again")
+        await caller.ask(r.Decide(await ask_of(run, 1), "deny"))
+        assert await noted(heard, "chosen", 2) == [{"chosen": yes}, {"chosen": no}]
+        assert [each["verdict"] for each in run.decisions()] == ["deny", "allow"]
+
+
+async def test_g24_the_id_of_an_option_comes_back_as_it_was_offered(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("odd-option-ids"), SCRIPTED_LOG=str(heard))
+        for number, option in enumerate(ODD_IDS):
+            ask = await ask_of(run, number)
+            with pytest.raises(Refused, match="has no option"):
+                await caller.ask(r.Decide(ask, option=option + " "))
+            await caller.ask(r.Decide(ask, option=option))
+            assert (await noted(heard, "chosen", number + 1))[-1] == {"chosen": option}
+            await run.say("again")
+        raw = heard.read_text("utf-8")
+        assert len(raw.splitlines()) > len(ODD_IDS)
+        assert [each["option_id"] for each in reversed(run.decisions())] == list(ODD_IDS)
+
+
+async def test_g25_a_rule_grants_once_and_is_asked_again(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
+        run = await caller.dispatch(scripted("always-first"), SCRIPTED_LOG=str(heard))
+        await run.until_settled(run.turn)
+        assert await noted(heard, "chosen", 2) == [{"chosen": "once"}, {"chosen": "once"}]
+        rows = run.decisions()
+        assert [(each["verdict"], each["authority"], each["rule"]) for each in rows] == [
+            ("allow", "rule", "Bash(*)")
+        ] * 2
+        assert run.asks(None) == [], "nobody was asked"
+
+
+async def test_g25_where_only_a_standing_grant_is_offered_a_person_is_asked(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
+        run = await caller.dispatch(scripted("always-first", "only"), SCRIPTED_LOG=str(heard))
+        ask = await ask_of(run)
+        with pytest.raises(Refused, match="no one-time allow"):
+            await caller.ask(r.Decide(ask, "allow"))
+        await caller.ask(r.Decide(ask, option="always"))
+        assert await noted(heard, "chosen") == [{"chosen": "always"}]
+        assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [
+            ("allow_always", "person")
+        ]
+
+
+async def test_a_rule_denies_by_the_agents_own_reject_option(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path, command=ruled_by("DENY")) as caller:
+        run = await caller.dispatch(scripted("option-ids"), SCRIPTED_LOG=str(heard))
+        await run.until_settled(run.turn)
+        assert await noted(heard, "chosen") == [{"chosen": "abort"}]
+        assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [("deny", "rule")]
+
+
+@pytest.mark.parametrize("arguments", [(), ("late",), ("update-first",), ("bare",)], ids=str)
+async def test_g26_a_request_may_be_the_first_that_is_heard_of_a_call(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("unannounced", *arguments))
+        ask = await ask_of(run)
+        assert run.asks()[0]["title"] == "mcp: get code"
+        await caller.ask(r.Decide(ask, "allow"))
+        await run.until_settled(run.turn)
+        tools = [(each["call"], each["title"], each["status"]) for each in run.row()["tools"]]
+        assert tools == [("t9", "mcp: get code", "completed")]
+        assert [e["content"] for e in run.events("ToolChanged") if e["content"]] == ["the code"]
+        assert run.row()["errors"] == 0
+
+
+async def test_requests_in_parallel_are_answered_in_any_order_each_with_its_own(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("parallel-permissions", 4), SCRIPTED_LOG=str(heard))
+        asks = [await ask_of(run, number) for number in range(4)]
+        titles = {each["id"]: each["title"] for each in run.asks()}
+        for number in (2, 0, 3, 1):
+            ask = asks[number]
+            option = f"{'no' if number % 2 else 'yes'}-{titles[ask]}"
+            await caller.ask(r.Decide(ask, "deny" if number % 2 else "allow"))
+            chosen = await noted(heard, titles[ask])
+            assert chosen == [{titles[ask]: option}]
+            assert ask not in [each["id"] for each in run.asks()]
+        await run.until_settled(run.turn)
+        assert run.row()["last_stop_reason"] == "end_turn"
+
+
+async def test_a_request_that_the_agent_takes_back_waits_for_nobody(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("withdraws"), SCRIPTED_LOG=str(heard))
+        assert await noted(heard, "error") == [{"error": -32800}]
+        await run.until_settled(run.turn)
+        assert run.asks() == []
+        assert run.row()["asks"] == []
+        assert [each["state"] for each in run.asks(None)] in ([], ["withdrawn"])
+
+
+async def test_a_request_that_is_taken_back_later_is_closed_as_nobodys(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("withdraws", tmp_path / "go"), SCRIPTED_LOG=str(heard))
+        ask = await ask_of(run)
+        (tmp_path / "go").touch()
+        await run.until_settled(run.turn)
+        assert [(each["id"], each["state"], each["closed_by"]) for each in run.asks(None)] == [
+            (ask, "withdrawn", "nobody")
+        ]
+        assert [each["authority"] for each in run.decisions()] == ["nobody"]
+        with pytest.raises(Refused, match="withdrawn already"):
+            await caller.ask(r.Decide(ask, "allow"))
+
+
+async def test_a_request_after_a_cancel_is_answered_at_once(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("asks-when-cancelled"), SCRIPTED_LOG=str(heard))
+        await run.until(lambda f: f["kind"] == "text")
+        await caller.ask(r.Cancel(run.id))
+        assert (await noted(heard, "result"))[0]["result"] == CANCELLED
+        await run.until_settled(run.turn)
+        assert run.row()["last_stop_reason"] == "cancelled"
+        assert run.asks(None) == []
+
+
+async def test_the_decision_is_stored_before_the_agent_hears_of_it(tmp_path: Path) -> None:
+    """The agent looks into the store at the moment when it hears an answer."""
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        store = caller.home.database
+        run = await caller.dispatch(scripted("reads-decisions", store, 10), SCRIPTED_LOG=str(heard))
+        for number in range(10):
+            await caller.ask(r.Decide(await ask_of(run, number), "allow" if number % 2 else "deny"))
+        found = await noted(heard, "decisions", 10)
+        wanted = [["deny", "allow"][n % 2] for n in range(10)]
+        assert [note["decisions"] for note in found] == [[each] for each in wanted]
+
+
+async def test_what_a_rule_decides_is_stored_before_the_agent_hears_of_it(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
+        agent = scripted("reads-decisions", caller.home.database, 10)
+        await caller.dispatch(agent, SCRIPTED_LOG=str(heard))
+        found = await noted(heard, "decisions", 10)
+        assert [note["decisions"] for note in found] == [["allow"]] * 10
+
+
+async def test_an_ask_ends_with_its_run(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as caller:
+        ended = await _held(caller)
+        await ended.stop()
+        assert ended.asks() == []
+        assert [each["authority"] for each in ended.decisions()] == ["stopped"]
+
+
+async def test_a_run_that_asks_several_things_is_answered_by_name(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("two-permissions"), SCRIPTED_LOG=str(heard))
+        await ask_of(run, 1)
+        with pytest.raises(Exception, match="asks 2 things"):
+            await caller.ask(r.Decide(run.id, "allow"))
+        assert heard_answers(heard) == []
+        for ask in run.asks():
+            await caller.ask(r.Decide(ask["id"], "allow"))
+        assert {each["id"] for each in await answers(heard, 2)} == {11, 12}
+
+
+async def _held(caller: Caller) -> Started:
+    run = await caller.dispatch("demo", "hold")
+    await ask_of(run)
+    return run
