@@ -7,21 +7,11 @@ unknown kinds are kept by the caller (G-41).
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from devplane.acp.jsonrpc import INVALID_PARAMS, CallRefused
-
 PROTOCOL_VERSION = 1
-
-
-class BadParams(CallRefused):
-    """The agent's request lacks what it must carry: answered with -32602."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(INVALID_PARAMS, f"invalid params: {reason}")
 
 
 # ---- what Devplane sends
@@ -105,6 +95,11 @@ def _objects(value: object) -> list[Any]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+def _options(value: object) -> list[Any]:
+    """The options that can be answered with: one without an id is none."""
+    return [each for each in _objects(value) if isinstance(each.get("optionId"), str)]
+
+
 Text = Annotated[str | None, BeforeValidator(_text_or_none)]
 """A string, or ``None`` for null, absence and anything else."""
 
@@ -132,7 +127,7 @@ class PermissionRequest(Lenient):
 
     session: Text = Field(default=None, alias="sessionId")
     call: ToolCallNamed = Field(alias="toolCall")
-    options: Annotated[list[PermissionOption], BeforeValidator(_objects)] = []
+    options: Annotated[list[PermissionOption], BeforeValidator(_options)] = []
 
 
 class FormRequest(Lenient):
@@ -267,7 +262,3 @@ def _without_data_uris(text: str) -> str:
         end = next((i for i, char in enumerate(part) if not (char.isalnum() or char in "+/=")), len(part))
         kept.append(f";base64,[{size(end * 3 // 4)}]{part[end:]}" if end > 64 else f";base64,{part}")
     return "".join(kept)
-
-
-def raw_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -48,17 +48,17 @@ class Link:
         result = await self._connection.request("initialize", acp.initialize_params(__version__))
         if not isinstance(result, dict):
             raise NotAnAgent(f"{self._name} answered initialize with no object", hint=_SPEAKS_ACP)
-        version = result.get("protocolVersion")
+        answer = acp.Initialized.model_validate(result)
+        version = answer.version
         if isinstance(version, bool) or not isinstance(version, int | float) or version != PROTOCOL_VERSION:
             raise NotAnAgent(
                 f"{self._name} answered with protocol version {version!r};"
                 f" Devplane speaks {PROTOCOL_VERSION}",
                 hint="Use a version of it that speaks protocol version 1: devplane agents pin.",
             )
-        self.sign_in = _sign_in(result.get("authMethods"))
-        capabilities = _object(result.get("agentCapabilities"))
+        self.sign_in = _sign_in(answer.auth_methods)
+        capabilities, info = answer.capabilities, answer.info
         sessions = _object(capabilities.get("sessionCapabilities"))
-        info = _object(result.get("agentInfo"))
         introduced = e.AgentIntroduced(
             name=one_line(str(info.get("name") or ""), 100),
             version=one_line(str(info.get("version") or ""), 100),
@@ -85,10 +85,10 @@ class Link:
             raise NotAnAgent(f"{self._name} opened a session without an id", hint=_SPEAKS_ACP)
         return session, result
 
-    async def prompt(self, session: str, text: str) -> dict[str, Any]:
+    async def prompt(self, session: str, text: str) -> acp.PromptEnded:
         """Send one prompt and wait for the turn's end, however long it takes."""
         result = await self._connection.request("session/prompt", acp.prompt_params(session, text))
-        return result if isinstance(result, dict) else {}
+        return acp.PromptEnded.model_validate(_object(result))
 
     async def cancel(self, session: str) -> None:
         await self._connection.notify("session/cancel", acp.cancel_params(session))
@@ -171,14 +171,13 @@ def said(error: PeerError) -> str:
     return one_line(_details(error), 500)
 
 
-def _sign_in(methods: object) -> tuple[str, ...]:
+def _sign_in(methods: list[dict[str, Any]]) -> tuple[str, ...]:
     lines = []
-    for each in methods if isinstance(methods, list) else ():
-        if isinstance(each, dict):
-            name = str(each.get("name") or each.get("id") or "?")
-            about = each.get("description")
-            line = f"{name} — {about}" if isinstance(about, str) and about else name
-            lines.append(one_line(line, 200))
+    for each in methods:
+        name = str(each.get("name") or each.get("id") or "?")
+        about = each.get("description")
+        line = f"{name} — {about}" if isinstance(about, str) and about else name
+        lines.append(one_line(line, 200))
     return tuple(lines)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from devplane.acp.messages import content_text
+from devplane.acp.messages import PermissionRequest, content_text
 from devplane.agents.agent import Agent, AskFirst
 from devplane.core import events as e
 from devplane.core.permission import Call, Option
@@ -185,15 +185,9 @@ def subject_of(record: ToolRecord) -> str:
     return record.paths[0] if record.paths else ""
 
 
-def options_of(params: Mapping[str, Any]) -> tuple[Option, ...]:
+def options_of(request: PermissionRequest) -> tuple[Option, ...]:
     """Return the offered options in order, ids untouched."""
-    found = []
-    options = params.get("options")
-    for each in options if isinstance(options, list) else ():
-        if isinstance(each, dict) and isinstance(each.get("optionId"), str):
-            name = _string(each.get("name")) or each["optionId"]
-            found.append(Option(each["optionId"], name, _string(each.get("kind"))))
-    return tuple(found)
+    return tuple(Option(each.id, each.name or each.id, each.kind or "") for each in request.options)
 
 
 def _usage(update: Mapping[str, Any]) -> Iterable[e.Fact]:

@@ -9,6 +9,7 @@ import anyio
 
 from devplane.acp import messages as acp
 from devplane.core.permission import Option, Verdict, pick_option
+from devplane.daemon.forms import fitted
 from devplane.errors import Refused, UsageError
 from devplane.store.rows import AskRow
 
@@ -29,6 +30,8 @@ class Ask:
     answer: dict[str, Any] | None = None
     """The result that goes to the agent, once it may."""
     answered: anyio.Event = field(default_factory=anyio.Event)
+    told: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the answer is about to be written to the agent, or when nobody waits for it any more."""
     pending: dict[str, Any] | None = None
     """The answer that is recorded and waits for its commit."""
 
@@ -128,68 +131,6 @@ def reply(ask: Ask, action: str, content: dict[str, Any]) -> Chosen:
     if action == "cancel":
         return cancelled(ask.kind)
     raise UsageError(f"an answer is accept, decline or cancel, not {action!r}")
-
-
-def fitted(form: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    """Return `content` with each value in the type that its form's field wants (G-51).
-
-    Raises:
-        UsageError: An unknown field, a missing one, or a value that does not fit.
-    """
-    fields = form.get("properties")
-    fields = fields if isinstance(fields, dict) else {}
-    known = ", ".join(fields) or "none"
-    fitting: dict[str, Any] = {}
-    for name, value in content.items():
-        if name not in fields:
-            raise UsageError(f"the form has no field {name!r}", hint=f"Its fields are: {known}.")
-        schema = fields[name]
-        fitting[name] = _fitted(name, schema if isinstance(schema, dict) else {}, value)
-    for name in form.get("required") or ():
-        if name not in fitting:
-            schema = fields.get(name)
-            if isinstance(schema, dict) and schema.get("default") is not None:
-                fitting[name] = schema["default"]
-                continue
-            raise UsageError(f"the form wants a value for {name!r}", hint=f"Its fields are: {known}.")
-    return fitting
-
-
-def _fitted(name: str, schema: dict[str, Any], value: Any) -> Any:
-    kind = schema.get("type")
-    choices = _choices(schema)
-    if kind == "array":
-        values = value if isinstance(value, list) else [each.strip() for each in str(value).split(",")]
-        items = schema.get("items")
-        choices = _choices(items) if isinstance(items, dict) else []
-        for each in values:
-            if choices and each not in choices:
-                raise UsageError(f"{name}: {each!r} is no choice", hint=f"One of: {', '.join(choices)}.")
-        return values
-    if choices and value not in choices:
-        raise UsageError(f"{name}: {value!r} is no choice", hint=f"One of: {', '.join(choices)}.")
-    if kind == "boolean":
-        if isinstance(value, bool):
-            return value
-        words = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-        if str(value).lower() not in words:
-            raise UsageError(f"{name}: {value!r} is neither yes nor no")
-        return words[str(value).lower()]
-    if kind in ("integer", "number"):
-        try:
-            return int(str(value)) if kind == "integer" else float(str(value))
-        except ValueError:
-            raise UsageError(f"{name}: {value!r} is no {kind}") from None
-    return value
-
-
-def _choices(schema: dict[str, Any]) -> list[str]:
-    found = [str(each) for each in schema.get("enum") or ()]
-    for key in ("oneOf", "anyOf"):
-        for each in schema.get(key) or ():
-            if isinstance(each, dict) and "const" in each:
-                found.append(str(each["const"]))
-    return found
 
 
 def _selected(option: Option) -> Chosen:

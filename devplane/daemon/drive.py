@@ -125,7 +125,10 @@ class Driver:
 
     def interrupt(self) -> None:
         """End for a shutdown: the session is closed, asks stay open, the run can be resumed."""
-        self._is_shutdown = True
+        if self._is_shutdown:
+            return
+        # What a person has stopped already stays stopped.
+        self._is_shutdown = self._stop_by is None
         if self._tasks is not None and self.run.phase is Phase.READY:
             self._tasks.start_soon(self._close_and_end)
         else:
@@ -137,12 +140,14 @@ class Driver:
         Raises:
             ImpossibleFact: It is no longer open.
         """
-        ask.pending = chosen.result
-        return self._record(
+        commit = self._record(
             e.AskAnswered(ask.id, chosen.outcome, chosen.option, authority, by),
             asks=(ask.row("answered", self._board.clock_ms(), by),),
             decisions=(self._decision(ask, chosen, authority, by, reason),),
         )
+        # Only now: an answer that came too late must not replace the one that is being stored.
+        ask.pending = chosen.result
+        return commit
 
     # ---- its life
 
@@ -419,12 +424,12 @@ class Driver:
                 await commit
                 tasks.start_soon(self._take_turn, wish.turn)
             case effects.SendCancel():
-                with suppress(Disconnected):
-                    await link.cancel(self.run.session)
-                tasks.start_soon(self._watch_cancel, wish.turn)
+                tasks.start_soon(self._send_cancel, wish.turn, tuple(self.asks.values()))
             case effects.CancelAsk():
                 ask = self.asks.get(wish.ask)
-                if ask is not None and self.run.has_ask(ask.id):
+                # A turn that ends because the daemon does leaves its asks open: a resume asks again.
+                is_ours = self._is_shutdown and wish.authority == Authority.NOBODY
+                if ask is not None and self.run.has_ask(ask.id) and not is_ours:
                     by = self._stop_by or "nobody"
                     self.answer(ask, cancelled(ask.kind), wish.authority, by, "the turn ended")
             case effects.Reply():
@@ -445,16 +450,8 @@ class Driver:
         except Disconnected:
             return
         else:
-            reason = result.get("stopReason")
-            usage = result.get("usage")
-            self._end_turn(
-                turn,
-                e.TurnEnded(
-                    turn,
-                    one_line(reason, 60) if isinstance(reason, str) else "",
-                    usage if isinstance(usage, dict) else None,
-                ),
-            )
+            reason = one_line(result.stop_reason or "", 60)
+            self._end_turn(turn, e.TurnEnded(turn, reason, result.usage))
 
     def _prompt_refused(self, error: PeerError) -> str:
         text = said(error)
@@ -481,6 +478,17 @@ class Driver:
             if commit is not None:
                 await commit
         self._board.announce(self._id, {"kind": "settled", "turn": turn})
+
+    async def _send_cancel(self, turn: str, answering: tuple[Ask, ...]) -> None:
+        link = self._link
+        assert link is not None
+        # First the answers to what is open: they are on their way to the store (G-20).
+        with anyio.move_on_after(self._limits.cancel_s):
+            for ask in answering:
+                await ask.told.wait()
+        with suppress(Disconnected):
+            await link.cancel(self.run.session)
+        await self._watch_cancel(turn)
 
     async def _watch_cancel(self, turn: str) -> None:
         await anyio.sleep(self._limits.cancel_s)
@@ -581,14 +589,12 @@ class Driver:
     # ---- what the agent asks
 
     async def _on_permission(self, params: dict[str, Any], call: Any) -> dict[str, Any]:
-        tool_call = params.get("toolCall")
-        if not isinstance(tool_call, dict) or not isinstance(tool_call.get("toolCallId"), str):
-            raise acp.BadParams("toolCall.toolCallId is missing")
-        options = options_of(params)
+        request = acp.PermissionRequest.model_validate(params)
+        options = options_of(request)
         if self._answers_nothing_more():
             return cancelled("permission").result
-        call_id = tool_call["toolCallId"]
-        changed = self._book.merge(call_id, tool_call)
+        call_id = request.call.id
+        changed = self._book.merge(call_id, params["toolCall"])
         if changed is not None:
             self._record(changed)
         record = self._book.get(call_id)
@@ -616,41 +622,41 @@ class Driver:
         ruled = _ruled(ruling, options)
         self.asks[ask.id] = ask
         if ruled is None:
-            await self._record(asked, asks=(ask.row(),))
+            commit = self._record(asked, asks=(ask.row(),))
         else:
             ask.pending = ruled.result
-            self._record(
+            commit = self._record(
                 asked,
                 e.AskAnswered(ask.id, ruled.outcome, ruled.option, Authority.RULE, ruling.rule),
                 decisions=(self._decision(ask, ruled, Authority.RULE, ruling.rule, ruling.reason, ruling),),
             )
-        return await self._answer_to(ask, call)
+        return await self._answer_to(ask, call, commit)
 
     async def _on_question(self, params: dict[str, Any], call: Any) -> dict[str, Any]:
-        form = params.get("requestedSchema")
-        if params.get("mode", "form") != "form" or not isinstance(form, dict):
-            raise acp.BadParams("only forms are offered: mode form with a requestedSchema")
+        request = acp.FormRequest.model_validate(params)
         if self._answers_nothing_more():
             return cancelled("question").result
-        message = params.get("message")
         ask = Ask(
             id=ids.make("a", os.urandom(ids.ID_BYTES)),
             run=self._id,
             kind="question",
-            title=one_line(message if isinstance(message, str) else "a question", 500),
+            title=one_line(request.message or "a question", 500),
             asked_ms=self._board.clock_ms(),
-            payload={"message": message, "form": form},
+            payload={"message": request.message, "form": request.form},
         )
         self.asks[ask.id] = ask
-        await self._record(e.QuestionAsked(ask.id, ask.title, form), asks=(ask.row(),))
-        return await self._answer_to(ask, call)
+        commit = self._record(e.QuestionAsked(ask.id, ask.title, request.form), asks=(ask.row(),))
+        return await self._answer_to(ask, call, commit)
 
     def _answers_nothing_more(self) -> bool:
         turn = self.run.turn
-        return self.run.phase in (Phase.CLOSING, Phase.ENDED) or (turn is not None and turn.is_cancelling)
+        is_ending = self._is_shutdown or self.run.phase in (Phase.CLOSING, Phase.ENDED)
+        return is_ending or (turn is not None and turn.is_cancelling)
 
-    async def _answer_to(self, ask: Ask, call: Any) -> dict[str, Any]:
+    async def _answer_to(self, ask: Ask, call: Any, commit: Commit) -> dict[str, Any]:
+        """Wait for the answer; whatever ends the wait from the agent's side withdraws the ask."""
         try:
+            await commit
             await ask.answered.wait()
         except anyio.get_cancelled_exc_class():
             if not self._is_shutdown and self.run.has_ask(ask.id):
@@ -658,6 +664,8 @@ class Driver:
                 why = "the agent took the request back" if is_withdrawn else "the agent ended"
                 self._withdraw(ask.id, why)
             raise
+        finally:
+            ask.told.set()
         assert ask.answer is not None
         return ask.answer
 
