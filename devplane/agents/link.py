@@ -51,9 +51,9 @@ class Link:
         answer = acp.Initialized.model_validate(result)
         version = answer.version
         if isinstance(version, bool) or not isinstance(version, int | float) or version != PROTOCOL_VERSION:
+            answered = "no protocol version" if version is None else f"protocol version {version!r}"
             raise NotAnAgent(
-                f"{self._name} answered with protocol version {version!r};"
-                f" Devplane speaks {PROTOCOL_VERSION}",
+                f"{self._name} answered with {one_line(answered)}; Devplane speaks {PROTOCOL_VERSION}",
                 hint="Use a version of it that speaks protocol version 1: devplane agents pin.",
             )
         self.sign_in = _sign_in(answer.auth_methods)

@@ -30,6 +30,8 @@ TERM_GRACE_S = 3.0
 """How long its processes may take to end after SIGTERM."""
 KILL_GRACE_S = 3.0
 """How long the system may take to remove killed processes."""
+DRAIN_GRACE_S = 0.5
+"""How long its last words may be on their way once it is gone."""
 LOG_LIMIT_BYTES = 4 << 20
 """Size at which an agent's log file stops growing; the newest lines are still kept in memory."""
 TAIL_LINES = 40
@@ -88,6 +90,8 @@ class AgentProcess:
         self.pid = process.pid
         self.started_s = tree.started_s(process.pid) or 0.0
         self.exited = anyio.Event()
+        self.drained = anyio.Event()
+        self._had_to_be_ended = False
 
     async def watch(self) -> None:
         """Wait for the process's own end, whoever still holds its pipes; sets `exited`."""
@@ -111,11 +115,12 @@ class AgentProcess:
                     rest = b""
         if rest:
             self.log.write("stderr", rest)
+        self.drained.set()
 
     def describe_end(self) -> str:
         """Say how the process ended, with its last words: for failure messages."""
         code = self._process.returncode
-        if code is None:
+        if code is None or self._had_to_be_ended:
             how = "it closed its output but did not exit"
         elif code < 0:
             with suppress(ValueError):
@@ -136,6 +141,7 @@ class AgentProcess:
         The tree is collected before the first signal, since several agents start
         shells in sessions of their own that no group signal reaches (G-32).
         """
+        self._had_to_be_ended = not self.exited.is_set()
         members = self._members()
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             await self.stream.send_eof()
@@ -148,7 +154,7 @@ class AgentProcess:
 
     def _members(self) -> set[psutil.Process]:
         home, run = self._mark
-        found = tree.collect(self.pid, self.started_s)
+        found = tree.collect(self.pid, self.started_s, home)
         return found | tree.marked(home, run) if home else found
 
 
@@ -186,6 +192,8 @@ async def start(
         finally:
             with anyio.CancelScope(shield=True):
                 await agent.end(0 if agent.exited.is_set() else eof_grace_s)
+                with anyio.move_on_after(DRAIN_GRACE_S):
+                    await agent.drained.wait()
                 tasks.cancel_scope.cancel()
                 # Without this the event loop keeps the pipes of a process whose children still hold them.
                 with anyio.move_on_after(1):

@@ -8,6 +8,8 @@ change becomes a fact. Everything here is lenient: a field of the wrong type is 
 from __future__ import annotations
 
 import json
+import math
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +28,9 @@ TITLE_LIMIT_CHARS = 2_000
 BOOK_LIMIT = 512
 """Calls that a book remembers; an agent that never closes any cannot make it grow for ever."""
 
-IGNORED_KINDS = frozenset({"user_message_chunk", "config_option_update", "current_mode_update"})
+IGNORED_KINDS = ("user_message_chunk", "config_option_update", "current_mode_update")
+OPEN = ("pending", "in_progress")
+FINAL = ("completed", "failed", "cancelled")
 
 
 @dataclass(slots=True)
@@ -74,14 +78,18 @@ class ToolBook:
         if not is_new and title is kind is status is content is None:
             return None
         # Content that still streams would be an event a chunk; it is recorded when the call moves on.
-        if not is_new and title is kind is status is None and known.status in ("pending", "in_progress"):
+        if not is_new and title is kind is status is None and known.status in OPEN:
             return None
-        if status in ("completed", "failed", "cancelled") and content is None:
+        if status in FINAL and content is None:
             content = known.content or None
         subject = subject_of(known)
-        if known.status in ("completed", "failed", "cancelled"):
+        if known.status in FINAL:
             known.raw_input = {}  # it can be a whole file, and nothing more will be asked of this call
         return e.ToolChanged(call, title, kind, status, subject or None, content)
+
+    def forget_closed(self) -> None:
+        """Forget the calls that have ended: with another turn an agent may count its ids from the start."""
+        self._calls = {call: each for call, each in self._calls.items() if each.status not in FINAL}
 
     def get(self, call: str) -> ToolRecord:
         return self._calls.get(call) or ToolRecord()
@@ -91,9 +99,7 @@ def facts_of(update: Mapping[str, Any], book: ToolBook) -> Iterable[e.Fact]:
     """Return the facts that one ``session/update`` brings, in order; chunks of speech are not among them."""
     kind = update.get("sessionUpdate")
     if kind in ("tool_call", "tool_call_update"):
-        call = update.get("toolCallId")
-        changed = book.merge(call, update) if isinstance(call, str) and call else None
-        return (changed,) if changed else ()
+        return _tool(update, book)
     if kind == "plan":
         entries = update.get("entries")
         return (e.PlanChanged(_plan(entries)),) if isinstance(entries, list) else ()
@@ -103,8 +109,7 @@ def facts_of(update: Mapping[str, Any], book: ToolBook) -> Iterable[e.Fact]:
         title = _string(update.get("title"))
         return (e.TitleGiven(clipped(title, 200)),) if title else ()
     if kind == "available_commands_update":
-        commands = update.get("availableCommands")
-        named = [c.get("name") for c in commands if isinstance(c, dict)] if isinstance(commands, list) else []
+        named = [command.get("name") for command in _objects(update.get("availableCommands"))]
         return (e.CommandsSeen(tuple(name for name in named if isinstance(name, str))[:200]),)
     if kind in IGNORED_KINDS:
         return ()
@@ -122,20 +127,15 @@ def settings_of(source: Mapping[str, Any], asking: AskFirst) -> list[e.Fact]:
     mode = source.get("currentModeId")
     if isinstance(modes, dict):
         mode = modes.get("currentModeId") or mode
-        for each in modes.get("availableModes") or ():
-            if isinstance(each, dict):
-                names[_string(each.get("id"))] = _string(each.get("name"))
-    options = source.get("configOptions")
-    for option in options if isinstance(options, list) else ():
-        if not isinstance(option, dict):
-            continue
+        for each in _objects(modes.get("availableModes")):
+            names[_string(each.get("id"))] = _string(each.get("name"))
+    for option in _objects(source.get("configOptions")):
         value, category = option.get("currentValue"), _string(option.get("category"))
         shown = value if isinstance(value, str) else "" if value is None else json.dumps(value)
         if category == "mode" or option.get("id") == "mode":
             mode = shown or mode
-            for choice in option.get("options") or ():
-                if isinstance(choice, dict):
-                    names.setdefault(_string(choice.get("value")), _string(choice.get("name")))
+            for choice in _objects(option.get("options")):
+                names.setdefault(_string(choice.get("value")), _string(choice.get("name")))
         else:
             facts.append(e.OptionSeen(_string(option.get("id")), category, clipped(shown, 200)))
     if isinstance(mode, str) and mode:
@@ -166,20 +166,26 @@ def call_of(record: ToolRecord, agent: Agent, cwd: str) -> Call:
     """Say what a permission request asks for, in the words that rules use."""
     tool = TOOLS.get(record.kind, "")
     if not tool:
-        tool = "Bash" if _string(record.raw_input.get("command")) else tool
+        tool = "Bash" if command_of(record) else tool
         tool = "WebFetch" if not tool and _string(record.raw_input.get("url")) else tool
-    subject = subject_of(record)
-    if tool == "Bash" and not subject and agent.calls.title_is_command:
-        subject = record.title
+    # A place that a command touches is not what will run: without the command there is its title.
+    subject = command_of(record) if tool == "Bash" else subject_of(record)
     return Call(tool, subject or record.title, cwd)
+
+
+def command_of(record: ToolRecord) -> str:
+    """Return the command line of a call, or "" when its arguments name none."""
+    command = record.raw_input.get("command")
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return shlex.join(command)
+    return _string(command)
 
 
 def subject_of(record: ToolRecord) -> str:
     """Return the command, URL or path that a call is about, or "" when it does not say."""
-    command = record.raw_input.get("command")
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return " ".join(command)
-    for key in ("command", "url", "file_path", "filepath", "fileName", "path"):
+    if command := command_of(record):
+        return command
+    for key in ("url", "file_path", "filepath", "fileName", "path"):
         if text := _string(record.raw_input.get(key)):
             return text
     return record.paths[0] if record.paths else ""
@@ -190,17 +196,40 @@ def options_of(request: PermissionRequest) -> tuple[Option, ...]:
     return tuple(Option(each.id, each.name or each.id, each.kind or "") for each in request.options)
 
 
+def _tool(update: Mapping[str, Any], book: ToolBook) -> Iterable[e.Fact]:
+    call = update.get("toolCallId")
+    if not isinstance(call, str) or not call:
+        return ()
+    # An announcement that comes late does not open again what is closed already (G-26).
+    is_late = update.get("sessionUpdate") == "tool_call" and book.get(call).status in FINAL
+    if is_late and update.get("status") in OPEN:
+        update = {**update, "status": None}
+    changed = book.merge(call, update)
+    return (changed,) if changed else ()
+
+
 def _usage(update: Mapping[str, Any]) -> Iterable[e.Fact]:
     used, size, cost = update.get("used"), update.get("size"), update.get("cost")
-    amount = cost.get("amount") if isinstance(cost, dict) else None
+    amount = _amount(cost.get("amount")) if isinstance(cost, dict) else None
     currency = _string(cost.get("currency")) if isinstance(cost, dict) else ""
     fact = e.UsageSeen(
         used if _is_count(used) else None,
         size if _is_count(size) and size else None,
-        float(amount) if isinstance(amount, int | float) and not isinstance(amount, bool) else None,
+        amount,
         (currency or "USD").upper(),
     )
     return () if fact.used is fact.size is fact.amount is None else (fact,)
+
+
+def _amount(value: object) -> float | None:
+    """A running total as a number, or ``None``: an agent's JSON may hold NaN or a number beyond any float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        amount = float(value)
+    except OverflowError:
+        return None
+    return amount if math.isfinite(amount) and amount >= 0 else None
 
 
 def _is_count(value: object) -> bool:
@@ -227,6 +256,10 @@ def _paths(update: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _changed(before: str, after: str) -> str | None:
     return after if after and after != before else None
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _string(value: object) -> str:

@@ -46,24 +46,36 @@ def is_zombie(pid: int) -> bool:
         return True
 
 
-def collect(pid: int, started: float) -> set[psutil.Process]:
+def collect(pid: int, started: float, home: str) -> set[psutil.Process]:
     """Return the process, its descendants, and what else is in its session or group.
 
-    Empty when `pid` is by now another process. A session's id is not given to a new
-    process while any member lives, so members of an ended leader's session are its own.
+    Empty when `pid` is by now another process. Where it is gone, somebody else may have led
+    a session of that number since and be gone too, so members count only when they
+    descend from this process or carry the mark of `home`.
     """
-    try:
+    if pid <= 1:
+        return set()
+    found: set[psutil.Process] = set()
+    is_there = False
+    with suppress(psutil.Error):
         root = psutil.Process(pid)
         if abs(root.create_time() - started) >= START_TIME_SLACK_S:
             return set()
+        is_there = True
         found = {root, *root.children(recursive=True)}
-    except psutil.Error:
-        found = set()
     for other in psutil.pids():
         with suppress(OSError, psutil.Error):
             if pid in (os.getsid(other), os.getpgid(other)):
-                found.add(psutil.Process(other))
+                member = psutil.Process(other)
+                if is_there or _is_ours(member, home):
+                    found.add(member)
     return found
+
+
+def _is_ours(process: psutil.Process, home: str) -> bool:
+    if os.getpid() in (ancestors(process.pid) or ()):
+        return True
+    return _environment(process).get(HOME_VARIABLE) == home
 
 
 def marked(home: str, run: str | None = None) -> set[psutil.Process]:
@@ -142,6 +154,16 @@ def adopted() -> set[psutil.Process]:
             elif time.time() - child.create_time() > HELPER_AGE_S or RUN_VARIABLE in _environment(child):
                 found.add(child)
     return found
+
+
+def kill_descendants() -> None:
+    """Kill everything below this process, at once and without asking."""
+    # What is born while the first are dying is found by the next look.
+    for _ in range(3):
+        with suppress(psutil.Error):
+            for each in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    each.kill()
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:

@@ -1,11 +1,85 @@
+"""The ``devplane`` command: a table of verbs, each loaded only when it is used."""
+
 from __future__ import annotations
 
-import os
-import sys
+import importlib
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+VERBS: dict[str, str] = {
+    "trust": "trust",
+    "dispatch": "dispatch",
+    "say": "say",
+    "cancel": "cancel",
+    "stop": "stop",
+    "ls": "ls",
+    "show": "show",
+    "tail": "tail",
+    "inbox": "inbox",
+    "decide": "decide",
+    "search": "search",
+    "agents": "agents",
+    "daemon": "daemon",
+    "serve": "serve",
+    "doctor": "doctor",
+}
+"""Verb to module of this package, in the order of ``--help``."""
+
+
+class Verbs(typer.core.TyperGroup):
+    """Finds a verb's command in its own module: ``ls`` must not pay for ``dispatch``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        module = VERBS.get(cmd_name)
+        if module is None:
+            return None
+        verb = importlib.import_module(f"devplane.cli.{module}")
+        command = typer.main.get_command(verb.app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    name="devplane",
+    cls=Verbs,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from devplane import __version__
+
+        typer.echo(f"devplane {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def devplane(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", "-V", help="Print the version.", callback=_version),
+) -> None:
+    """Drive coding agents and keep control of them.
+
+    Without a verb: the runs in play, as `devplane ls`.
+    """
+    if context.invoked_subcommand is None:
+        from devplane.cli import ls
+
+        ls.ls()
 
 
 def run() -> None:
-    from devplane.daemon.main import serve
-    from devplane.paths import Home
+    """Run the command line and end the process with the documented exit status."""
+    from devplane.cli.exits import exiting
 
-    serve(Home.find(os.environ), ready_fd=int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    with exiting():
+        typer.main.get_command(app)(prog_name="devplane")

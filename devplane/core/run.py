@@ -13,6 +13,7 @@ from devplane.core import events as e
 from devplane.core import spending
 from devplane.core.effects import CancelAsk, EndAgent, Reply, SendCancel, StartTurn, Wish
 from devplane.core.permission import Authority
+from devplane.core.spending import Spending
 from devplane.errors import DevplaneError
 
 TOOLS_KEPT = 20
@@ -113,7 +114,7 @@ class Run:
     last_error: str = ""
     context_used: int | None = None
     context_size: int | None = None
-    spending: tuple[spending.Spending, ...] = ()
+    spending: tuple[Spending, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

@@ -87,6 +87,7 @@ class Driver:
         self._link: Link | None = None
         self._process: agent_process.AgentProcess | None = None
         self._tasks: TaskGroup | None = None
+        self._prompted = ""
         self._last_turn = ""
         self._last_turn_ended_s = -1e9
         self._noise: list[str] = []
@@ -420,6 +421,8 @@ class Driver:
         assert tasks is not None
         match wish:
             case effects.StartTurn():
+                if self._is_shutdown:
+                    return  # it stays queued: a resume sends it (G-21)
                 commit = self._record(e.TurnStarted(wish.turn), unqueued=((self._id, wish.turn),))
                 await commit
                 tasks.start_soon(self._take_turn, wish.turn)
@@ -443,6 +446,8 @@ class Driver:
         link = self._link
         assert link is not None
         text = self._prompts.pop(turn, "")
+        self._prompted = turn
+        self._book.forget_closed()
         try:
             result = await link.prompt(self.run.session, text)
         except PeerError as error:
@@ -486,6 +491,9 @@ class Driver:
         with anyio.move_on_after(self._limits.cancel_s):
             for ask in answering:
                 await ask.told.wait()
+        # Their answers may have ended the turn, and the next one is not to be cancelled.
+        if self.run.turn is None or self.run.turn.id != turn:
+            return
         with suppress(Disconnected):
             await link.cancel(self.run.session)
         await self._watch_cancel(turn)
@@ -566,7 +574,8 @@ class Driver:
 
     def _turn_now(self) -> str | None:
         turn = self._entry.run.turn
-        if turn is not None:
+        # What comes before the prompt has gone out is not an answer to it (G-14).
+        if turn is not None and turn.id == self._prompted:
             return turn.id
         is_settling = anyio.current_time() - self._last_turn_ended_s < self._limits.settle_s
         return self._last_turn if is_settling else None
@@ -721,7 +730,8 @@ def _ruled(ruling: Ruling, options: tuple[Any, ...]) -> Chosen | None:
 
 def _option(result: dict[str, Any], category: str) -> str | None:
     """The id of the config option of `category`, if the session offers one."""
-    for each in result.get("configOptions") or ():
+    options = result.get("configOptions")
+    for each in options if isinstance(options, list) else ():
         if isinstance(each, dict) and category in (each.get("category"), each.get("id")):
             option = each.get("id")
             return option if isinstance(option, str) else None
@@ -731,7 +741,8 @@ def _option(result: dict[str, Any], category: str) -> str | None:
 def _mode_names(result: dict[str, Any]) -> list[str]:
     modes = result.get("modes")
     available = modes.get("availableModes") if isinstance(modes, dict) else None
-    found = [each.get("id") for each in available or () if isinstance(each, dict)]
+    listed = available if isinstance(available, list) else ()
+    found = [each.get("id") for each in listed if isinstance(each, dict)]
     return [each for each in found if isinstance(each, str)]
 
 

@@ -31,6 +31,8 @@ from devplane.store.log import Log
 _log = logging.getLogger("devplane.daemon")
 
 LOG_LIMIT_BYTES = 2 << 20
+INSIST_S = 5.0
+"""How long the daemon may take for its records once somebody insisted on its end."""
 SWITCH_INTERVAL_S = 0.0005
 """The store's thread must get its turn while the loop is busy: an answer waits for its commit."""
 
@@ -104,14 +106,27 @@ async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | Non
 
 async def _obey_signals(service: Service, tasks: TaskGroup) -> None:
     """One signal asks for a clean end, two insist."""
+    asked = 0
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         async for number in signals:
             if number == signal.SIGHUP:
                 continue
-            if service.stopping.is_set():
-                _log.warning("insisted: ending without waiting")
+            asked += 1
+            if asked == 1:
+                service.stopping.set()
+            elif asked == 2:
+                # What keeps the end waiting is an agent; without them it takes a moment.
+                _log.warning("insisted: killing what is left of the agents")
+                tree.kill_descendants()
+                tasks.start_soon(_give_up)
+            else:
                 os._exit(1)
-            service.stopping.set()
+
+
+async def _give_up() -> None:
+    await anyio.sleep(INSIST_S)
+    _log.error("the end takes too long: leaving as it is")
+    os._exit(1)
 
 
 def _tell(ready_fd: int | None, word: bytes) -> None:

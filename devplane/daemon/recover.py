@@ -6,11 +6,14 @@ import logging
 
 from devplane.agents import tree
 from devplane.core import events as e
+from devplane.core.permission import Authority
 from devplane.core.run import ImpossibleFact, Phase, Run, reduce
 from devplane.daemon.board import Board
 from devplane.paths import Home
+from devplane.store.answers import AskRow as StoredAsk
 from devplane.store.facts import decode_fact, decode_run
 from devplane.store.queries import Reader
+from devplane.store.rows import AskRow, DecisionRow
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +32,7 @@ async def recover(board: Board, home: Home) -> list[str]:
     members = tree.marked(str(home.root))
     for run, _ in left:
         if run.pid is not None and run.pid_started_s is not None:
-            members |= tree.collect(run.pid, run.pid_started_s)
+            members |= tree.collect(run.pid, run.pid_started_s, str(home.root))
     members = {each for each in members if tree.is_alive(each)}
     if members:
         is_gone = await tree.end(members, term_grace_s=TERM_GRACE_S, kill_grace_s=KILL_GRACE_S)
@@ -37,12 +40,13 @@ async def recover(board: Board, home: Home) -> list[str]:
         notes.append(f"{outcome} {len(members)} processes that an earlier daemon's agents left over")
     for run, next_pos in left:
         board.restore(run, next_pos)
-        ending = e.RunEnded("interrupted", "the daemon ended without a clean stop")
-        if run.phase is Phase.CLOSING:
-            ending = e.RunEnded("stopped", "stopped; the daemon ended before the agent did")
         try:
-            board.record(run.id, ending)
-            notes.append(f"{run.id} was interrupted")
+            if run.phase is Phase.CLOSING:
+                _close_stopped(board, home, run)
+                notes.append(f"{run.id} was being stopped")
+            else:
+                board.record(run.id, e.RunEnded("interrupted", "the daemon ended without a clean stop"))
+                notes.append(f"{run.id} was interrupted")
         except ImpossibleFact:
             _log.exception("%s could not be closed", run.id)
         board.remove(run.id)
@@ -50,6 +54,41 @@ async def recover(board: Board, home: Home) -> list[str]:
         _log.warning("%s", note)
     await board.log.drain()
     return notes
+
+
+def _close_stopped(board: Board, home: Home, run: Run) -> None:
+    """End the record of a run that a person had stopped: nothing of it waits for anybody any more."""
+    why, now_ms = "the daemon ended before the agent did", board.clock_ms()
+    with Reader.open(home.database) as reader:
+        open_rows = {row["id"]: row for row in reader.asks("open", run.id)}
+        unsent = tuple((run.id, each["turn"]) for each in reader.queued(run.id))
+    rows = [open_rows[each.id] for each in run.asks if each.id in open_rows]
+    board.record(
+        run.id,
+        *(e.AskWithdrawn(each.id, why) for each in run.asks),
+        e.RunEnded("stopped", f"stopped; {why}"),
+        asks=tuple(_withdrawn(row, now_ms) for row in rows),
+        decisions=tuple(_nobodys(row, now_ms, why) for row in rows),
+        unqueued=unsent,
+    )
+
+
+def _withdrawn(row: StoredAsk, now_ms: int) -> AskRow:
+    kept = (row["id"], row["run"], row["asked_ms"], row["kind"], "withdrawn", row["title"], row["payload"])
+    return AskRow(*kept, closed_ms=now_ms, closed_by=Authority.NOBODY)
+
+
+def _nobodys(row: StoredAsk, now_ms: int, why: str) -> DecisionRow:
+    return DecisionRow(
+        at_ms=now_ms,
+        run=row["run"],
+        tool=row["payload"].get("tool") or row["kind"],
+        subject=row["payload"].get("subject") or row["title"],
+        verdict="withdrawn",
+        authority=Authority.NOBODY,
+        ask=row["id"],
+        reason=why,
+    )
 
 
 def _runs_in_play(home: Home) -> list[tuple[Run, int]]:

@@ -67,11 +67,11 @@ class Transcript:
         self._heard.append((pos, role, False, [text]))
         return pos
 
-    def close(self) -> None:
-        """End the open fragment; blank ones leave no trace."""
+    def close(self, *, goes_on: bool = False) -> None:
+        """End the open fragment; blank ones leave no trace, save as a part of a longer text."""
         if self._pos >= 0:
             row = self._row(is_open=False)
-            if row.text.strip():
+            if goes_on or row.continues or row.text.strip():
                 self._finished.append(row)
         self._role, self._message, self._pos, self._parts, self._chars = "", None, -1, [], 0
         self._is_dirty = self._continues = False
@@ -84,7 +84,7 @@ class Transcript:
         if self._is_dirty:
             self._is_dirty = False
             row = self._row(is_open=True)
-            if row.text.strip():
+            if row.continues or row.text.strip():
                 rows.append(row)
         return tuple(rows)
 
@@ -113,7 +113,7 @@ class Transcript:
 
     def _split(self) -> None:
         role, message, turn, at_ms = self._role, self._message, self._turn, self._at_ms
-        self.close()
+        self.close(goes_on=True)
         self._open(role, message, turn, at_ms, continues=True)
 
     def _row(self, *, is_open: bool) -> FragmentRow:

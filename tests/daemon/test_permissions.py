@@ -57,7 +57,7 @@ async def test_g20_a_cancel_answers_every_open_request_once_and_ends_the_turn(tm
         run = await caller.dispatch(scripted("two-permissions"), SCRIPTED_LOG=str(heard))
         first, second = await ask_of(run, 0), await ask_of(run, 1)
         await caller.ask(r.Cancel(run.id))
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert sorted((each["id"], str(each["result"])) for each in heard_answers(heard)) == [
             (11, str(CANCELLED)),
             (12, str(CANCELLED)),
@@ -74,23 +74,18 @@ async def test_g20_a_cancel_answers_every_open_request_once_and_ends_the_turn(tm
                 await caller.ask(r.Decide(ask, "allow"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "yes", "no"),
-    [((), "approved", "abort"), (("mislead",), "reject_once", "allow_once")],
-    ids=["own-names", "misleading-names"],
-)
-async def test_g23_an_answer_goes_by_an_options_kind_and_never_by_its_id(
-    tmp_path: Path, arguments: tuple[str, ...], yes: str, no: str
-) -> None:
-    heard = tmp_path / "heard"
+async def test_g23_an_answer_goes_by_an_options_kind_and_never_by_its_id(tmp_path: Path) -> None:
+    cases = (("own", (), "approved", "abort"), ("mislead", ("mislead",), "reject_once", "allow_once"))
     async with daemon(tmp_path) as caller:
-        run = await caller.dispatch(scripted("option-ids", *arguments), SCRIPTED_LOG=str(heard))
-        await caller.ask(r.Decide(await ask_of(run), "allow"))
-        await run.until_settled(run.turn)
-        await run.say("again")
-        await caller.ask(r.Decide(await ask_of(run, 1), "deny"))
-        assert await noted(heard, "chosen", 2) == [{"chosen": yes}, {"chosen": no}]
-        assert [each["verdict"] for each in run.decisions()] == ["deny", "allow"]
+        for name, arguments, yes, no in cases:
+            heard = tmp_path / name
+            run = await caller.dispatch(scripted("option-ids", *arguments), SCRIPTED_LOG=str(heard))
+            await caller.ask(r.Decide(await ask_of(run), "allow"))
+            await run.until_fact("TurnEnded")
+            await run.say("again")
+            await caller.ask(r.Decide(await ask_of(run, 1), "deny"))
+            assert await noted(heard, "chosen", 2) == [{"chosen": yes}, {"chosen": no}]
+            assert [each["verdict"] for each in run.decisions()] == ["deny", "allow"]
 
 
 async def test_g24_the_id_of_an_option_comes_back_as_it_was_offered(tmp_path: Path) -> None:
@@ -113,7 +108,7 @@ async def test_g25_a_rule_grants_once_and_is_asked_again(tmp_path: Path) -> None
     heard = tmp_path / "heard"
     async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
         run = await caller.dispatch(scripted("always-first"), SCRIPTED_LOG=str(heard))
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert await noted(heard, "chosen", 2) == [{"chosen": "once"}, {"chosen": "once"}]
         rows = run.decisions()
         assert [(each["verdict"], each["authority"], each["rule"]) for each in rows] == [
@@ -140,25 +135,23 @@ async def test_a_rule_denies_by_the_agents_own_reject_option(tmp_path: Path) -> 
     heard = tmp_path / "heard"
     async with daemon(tmp_path, command=ruled_by("DENY")) as caller:
         run = await caller.dispatch(scripted("option-ids"), SCRIPTED_LOG=str(heard))
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert await noted(heard, "chosen") == [{"chosen": "abort"}]
         assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [("deny", "rule")]
 
 
-@pytest.mark.parametrize("arguments", [(), ("late",), ("update-first",), ("bare",)], ids=str)
-async def test_g26_a_request_may_be_the_first_that_is_heard_of_a_call(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+async def test_g26_a_request_may_be_the_first_that_is_heard_of_a_call(tmp_path: Path) -> None:
     async with daemon(tmp_path) as caller:
-        run = await caller.dispatch(scripted("unannounced", *arguments))
-        ask = await ask_of(run)
-        assert run.asks()[0]["title"] == "mcp: get code"
-        await caller.ask(r.Decide(ask, "allow"))
-        await run.until_settled(run.turn)
-        tools = [(each["call"], each["title"], each["status"]) for each in run.row()["tools"]]
-        assert tools == [("t9", "mcp: get code", "completed")]
-        assert [e["content"] for e in run.events("ToolChanged") if e["content"]] == ["the code"]
-        assert run.row()["errors"] == 0
+        for arguments in ((), ("late",), ("update-first",), ("bare",)):
+            run = await caller.dispatch(scripted("unannounced", *arguments))
+            ask = await ask_of(run)
+            assert run.asks()[0]["title"] == "mcp: get code"
+            await caller.ask(r.Decide(ask, "allow"))
+            await run.until_fact("TurnEnded")
+            tools = [(each["call"], each["title"], each["status"]) for each in run.row()["tools"]]
+            assert tools == [("t9", "mcp: get code", "completed")]
+            assert [e["content"] for e in run.events("ToolChanged") if e["content"]] == ["the code"]
+            assert run.row()["errors"] == 0
 
 
 async def test_requests_in_parallel_are_answered_in_any_order_each_with_its_own(tmp_path: Path) -> None:
@@ -174,7 +167,7 @@ async def test_requests_in_parallel_are_answered_in_any_order_each_with_its_own(
             chosen = await noted(heard, titles[ask])
             assert chosen == [{titles[ask]: option}]
             assert ask not in [each["id"] for each in run.asks()]
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert run.row()["last_stop_reason"] == "end_turn"
 
 
@@ -183,7 +176,7 @@ async def test_a_request_that_the_agent_takes_back_waits_for_nobody(tmp_path: Pa
     async with daemon(tmp_path) as caller:
         run = await caller.dispatch(scripted("withdraws"), SCRIPTED_LOG=str(heard))
         assert await noted(heard, "error") == [{"error": -32800}]
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert run.asks() == []
         assert run.row()["asks"] == []
         assert [each["state"] for each in run.asks(None)] in ([], ["withdrawn"])
@@ -195,7 +188,7 @@ async def test_a_request_that_is_taken_back_later_is_closed_as_nobodys(tmp_path:
         run = await caller.dispatch(scripted("withdraws", tmp_path / "go"), SCRIPTED_LOG=str(heard))
         ask = await ask_of(run)
         (tmp_path / "go").touch()
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert [(each["id"], each["state"], each["closed_by"]) for each in run.asks(None)] == [
             (ask, "withdrawn", "nobody")
         ]
@@ -211,7 +204,7 @@ async def test_a_request_after_a_cancel_is_answered_at_once(tmp_path: Path) -> N
         await run.until(lambda f: f["kind"] == "text")
         await caller.ask(r.Cancel(run.id))
         assert (await noted(heard, "result"))[0]["result"] == CANCELLED
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert run.row()["last_stop_reason"] == "cancelled"
         assert run.asks(None) == []
 

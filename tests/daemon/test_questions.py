@@ -28,7 +28,7 @@ async def test_g51_an_accepted_form_reaches_the_agent_in_the_types_that_it_wants
         await caller.ask(r.Reply(ask, "accept", typed))
         content = {"name": "Ada", "count": 3.5, "colour": "green", "sure": True}
         assert await noted(heard, "action") == [{"action": "accept", "content": content}]
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [("accept", "person")]
         assert run.asks() == []
 
@@ -56,7 +56,7 @@ async def test_g51_a_no_reaches_the_agent_as_such(tmp_path: Path, action: str) -
         await caller.ask(r.Reply(ask, action))
         assert await noted(heard, "action") == [{"action": action, "content": {}}]
         assert (await answers(heard, 1))[0]["result"] == {"action": action}
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert run.asks() == []
         with pytest.raises(Refused, match="answered already"):
             await caller.ask(r.Reply(ask, "accept", {"name": "Ada"}))
@@ -87,7 +87,7 @@ async def test_g51_a_turn_that_ends_with_the_form_open_cancels_it(tmp_path: Path
     async with daemon(tmp_path) as caller:
         run = await caller.dispatch(scripted("form", "end"), SCRIPTED_LOG=str(heard))
         assert (await answers(heard, 1))[0]["result"] == {"action": "cancel"}
-        await run.until_settled(run.turn)
+        await run.until_fact("TurnEnded")
         assert run.asks() == []
         assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [("cancelled", "nobody")]
         assert run.row()["last_stop_reason"] == "end_turn"

@@ -35,13 +35,18 @@ def two_permissions(arguments: list[str]) -> None:
     """G-20: asks twice (ids 11, 12) and waits for both answers, whatever else comes; they are in the log."""
 
     def behave(turn: Turn) -> str:
-        waiting = []
+        waiting, heard = [], threading.Event()
         for n in (11, 12):
             tool = turn.tool(f"echo {n}", "execute", rawInput={"command": f"echo {n}"})
             waiting.append(turn.wire.call(*_request(turn, tool.call), request_id=n))
-        for one in waiting:
-            log.record(note={"answer": one.id, "result": one.result()})
-        return "cancelled" if turn.is_cancelled else "end_turn"
+        results = [(one.id, one.result()) for one in waiting]
+        for request_id, result in results:
+            log.record(note={"answer": request_id, "result": result})
+        is_refused = any(result["outcome"]["outcome"] == "cancelled" for _, result in results)
+        if is_refused:
+            turn.on_cancel(heard.set)
+            heard.wait()
+        return "cancelled" if is_refused else "end_turn"
 
     agent(behave).run()
 

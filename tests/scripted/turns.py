@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import threading
 import time
 
 from devplane.testing.shelf import text_block
-from devplane.testing.turn import Turn
+from devplane.testing.turn import Turn, TurnCancelled, content
 from devplane.testing.wire import Message, encode
 from tests.scripted import log
 from tests.scripted.cases import agent, case
@@ -158,5 +159,42 @@ def echo(arguments: list[str]) -> None:
 
     def behave(turn: Turn) -> None:
         turn.update({"sessionUpdate": "agent_message_chunk", "content": text_block(turn.text)})
+
+    agent(behave).run()
+
+
+@case
+def ticker(arguments: list[str]) -> None:
+    """Writes a numbered chunk every few ms until cancelled, and asks for permission all the while.
+
+    Each line is noted as ``tick`` with the clock's reading at the moment when it had been written, each
+    request as ``asking`` with its id and subject, so that a test knows what was said at any moment.
+    """
+
+    def ask(turn: Turn, n: int) -> None:
+        command = f"echo {n}"
+        call = {"toolCallId": f"c{n}", "title": command, "kind": "execute", "rawInput": {"command": command}}
+        waiting = turn.start_permission(call, request_id=f"p{n}")
+        log.record(note={"asking": waiting.id, "subject": command})
+        turn.wait_for(waiting)
+        done = {"toolCallId": f"c{n}", "status": "completed", "content": [content(f"output {n}")]}
+        turn.update({"sessionUpdate": "tool_call_update", **done}, keep=False)
+
+    def ask_on(turn: Turn) -> None:
+        n = 0
+        with contextlib.suppress(TurnCancelled, BrokenPipeError):
+            while True:
+                n += 1
+                ask(turn, n)
+
+    def behave(turn: Turn) -> None:
+        threading.Thread(target=ask_on, args=(turn,), daemon=True).start()
+        n = 0
+        while True:
+            n += 1
+            line = chunk_line(turn, f"<{n}>")
+            turn.raw(line)
+            log.record(note={"tick": n, "at_ns": time.monotonic_ns()})
+            turn.wait(0.004)
 
     agent(behave).run()

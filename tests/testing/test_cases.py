@@ -26,9 +26,12 @@ ALONE = {
     "error-in",
     "wrapper",
     "version",
+    "reads-decisions",
+    "ticker",
 }
 """Cases that never get as far as a session, or that a test of their own ends."""
 NEVER_END = {"exit-mid-turn", "ignores-cancel", "interleaved", "stalls", "no-last-newline", "slow-cancel"}
+NEVER_END |= {"asks-when-cancelled"}
 REFUSE = {"auth", "auth-at-prompt"}
 LEAVE_SOMETHING = {"deaf", "setsid-child"}
 BEHAVED = sorted(set(load_all()) - ALONE - NEVER_END - REFUSE - LEAVE_SOMETHING - {"slow-start"})

@@ -1,0 +1,109 @@
+"""``devplane inbox``: what waits for a person, oldest first."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from typing import TYPE_CHECKING, Any
+
+from devplane.cli import render
+from devplane.cli.common import json_option, print_json, reader, verb
+from devplane.core.text import one_line, visible
+
+if TYPE_CHECKING:
+    from devplane.store.answers import AskRow, RunRow
+
+app = verb("devplane inbox")
+
+RECENT_MS = 24 * 3600 * 1000
+"""Failed and interrupted runs stay in the inbox for a day."""
+
+
+@app.command()
+def inbox(as_json: bool = json_option()) -> None:
+    """List the requests that wait for your answer, then runs that failed or were interrupted today."""
+    now_ms = time.time_ns() // 1_000_000
+    with reader() as store:
+        rows = {row["id"]: row for row in store.runs(all=True)}
+        asks = sorted(store.asks(), key=lambda each: each["asked_ms"])
+    items = [_ask(ask, rows.get(ask["run"])) for ask in asks]
+    items += [
+        _ended(row)
+        for row in sorted(rows.values(), key=lambda each: each["updated_ms"])
+        if row["state"] in ("failed", "interrupted") and now_ms - row["updated_ms"] < RECENT_MS
+    ]
+    if as_json:
+        for item in items:
+            print_json(item)
+        return
+    if not items:
+        print("nothing waits for you")
+    for item in items:
+        _print(item, now_ms)
+
+
+def _ask(ask: AskRow, row: RunRow | None) -> dict[str, Any]:
+    payload = ask["payload"]
+    is_live = row is not None and row["live"]
+    return {
+        "kind": ask["kind"],
+        "level": "high",
+        "ask": ask["id"],
+        "run": ask["run"],
+        "name": (row["name"] or row["agent"]) if row else "",
+        "title": ask["title"],
+        "tool": payload.get("tool", ""),
+        "subject": payload.get("subject", ""),
+        "content": payload.get("content", ""),
+        "options": payload.get("options", []),
+        "form": payload.get("form"),
+        "since_ms": ask["asked_ms"],
+        "answerable": is_live,
+    }
+
+
+def _ended(row: RunRow) -> dict[str, Any]:
+    return {
+        "kind": f"run_{row['state']}",
+        "level": "normal",
+        "ask": None,
+        "run": row["id"],
+        "name": row["name"] or row["agent"],
+        "title": row["snapshot"].get("reason") or row["state"],
+        "since_ms": row["updated_ms"],
+        "answerable": False,
+    }
+
+
+def _print(item: dict[str, Any], now_ms: int) -> None:
+    level = render.paint(" !", "yellow") if item["level"] == "high" else "  "
+    title = one_line(item["title"], 300)
+    print(f"{level} {render.paint(title, 'bold')} [{item['kind']}]  {render.age(item['since_ms'], now_ms)}")
+    print(f"     {one_line(item['name'], 60)} · {render.paint(item['run'], 'magenta')}")
+    if item["ask"] is None:
+        print(f"     devplane show {item['run']}")
+        return
+    subject = item["subject"]
+    if subject and subject != item["title"]:
+        for line in visible(subject).split("\n"):
+            print(f"       {line}")
+    for line in visible(item["content"]).splitlines()[:20] if item["content"] else ():
+        print(render.paint(f"       {line}", "dim"))
+    if not item["answerable"]:
+        print("     its agent is gone; the run was interrupted")
+        return
+    if item["kind"] == "question":
+        for name, schema in ((item["form"] or {}).get("properties") or {}).items():
+            about = schema.get("title") or schema.get("description") or schema.get("type") or ""
+            choices = ", ".join(str(each) for each in schema.get("enum") or ())
+            shown = f"{about} ({choices})" if choices else str(about)
+            print(f"       --answer {one_line(name, 60)}=…   {one_line(shown, 200)}")
+        print(f"     devplane decide {item['ask']} --answer FIELD=VALUE")
+        return
+    print(f"     devplane decide {item['ask']} --decision allow|deny")
+    for option in item["options"]:
+        if option["kind"] not in ("allow_once", "reject_once"):
+            shown = one_line(option["name"], 200)
+            print(
+                f"     devplane decide {item['ask']} --option {visible(shlex.quote(option['id']))}   {shown}"
+            )

@@ -1,0 +1,122 @@
+"""``devplane ls``: the runs in play, by project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from devplane.cli import render
+from devplane.cli.common import json_option, print_json, reader, verb
+from devplane.core.text import one_line
+
+if TYPE_CHECKING:
+    from devplane.store.answers import RunRow
+
+app = verb("devplane ls --needs-you")
+
+NEEDS_YOU = ("waiting", "failed", "interrupted")
+
+
+@app.command(name="ls")
+def command(
+    everything: bool = typer.Option(False, "--all", "-a", help="Ended runs too."),
+    needs_you: bool = typer.Option(False, "--needs-you", help="Only those that wait for you."),
+    project: str = typer.Option("", "--project", "-p", help="Only runs of one checkout."),
+    as_json: bool = json_option(),
+) -> None:
+    """List the runs in play."""
+    ls(everything=everything, needs_you=needs_you, project=project, as_json=as_json)
+
+
+def ls(
+    *, everything: bool = False, needs_you: bool = False, project: str = "", as_json: bool = False
+) -> None:
+    """Print the list; also what plain ``devplane`` does."""
+    root = None
+    if project:
+        from pathlib import Path
+
+        from devplane.worktrees.checkout import root_of
+
+        root = str(root_of(Path(project)))
+    with reader() as store:
+        rows = store.runs(all=everything, project=root)
+    if not everything:
+        rows = [row for row in rows if row["live"]]
+    if needs_you:
+        rows = [row for row in rows if row["state"] in NEEDS_YOU]
+    if as_json:
+        for row in rows:
+            print_json(summary(row))
+        return
+    if not rows:
+        print("no runs" if everything else "no runs in play (devplane ls --all shows ended ones)")
+        return
+    print(_counts(rows))
+    for name in dict.fromkeys(row["project"] for row in rows):
+        print(render.paint(f"\n{render.home_path(name)}", "bold"))
+        for row in rows:
+            if row["project"] == name:
+                print("  " + _line(row))
+
+
+def summary(row: RunRow) -> dict[str, Any]:
+    """What scripts read of one run."""
+    snapshot = row["snapshot"]
+    keys = ("cwd", "asks_first", "mode", "turns", "tool_calls", "spending", "context_used", "context_size")
+    return {
+        **{
+            key: row[key]
+            for key in ("id", "name", "agent", "state", "live", "project", "created_ms", "updated_ms")
+        },
+        **{key: snapshot.get(key) for key in keys},
+        "asks": [each["id"] for each in snapshot.get("asks", ())],
+        "reason": snapshot.get("reason", ""),
+    }
+
+
+def _counts(rows: list[RunRow]) -> str:
+    states = [row["state"] for row in rows]
+    known = ("working", "waiting", "idle", "starting", "failed", "interrupted", "stopped", "completed")
+    words = {"waiting": "need you"}
+    parts = [f"{states.count(each)} {words.get(each, each)}" for each in known if each in states]
+    noun = "run" if len(rows) == 1 else "runs"
+    return f"{len(rows)} {noun} · " + " · ".join(parts)
+
+
+def _line(row: RunRow) -> str:
+    snapshot = row["snapshot"]
+    used, size = snapshot.get("context_used"), snapshot.get("context_size")
+    level = f"{used * 100 // size}%" if used is not None and size else ""
+    spending = snapshot.get("spending") or []
+    spent = " + ".join(render.money(each["spent"], each["currency"]) for each in spending)
+    cells = [
+        render.glyph(row["state"]),
+        render.column(row["id"], 12, "magenta"),
+        render.column(one_line(row["name"] or row["agent"], 60), 24),
+        render.column(row["agent"], 9, "dim"),
+        render.column(row["state"], 11),
+        render.column(level, 4),
+        render.column(spent, 8),
+        render.column(render.age(row["updated_ms"]), 4, "dim"),
+        _about(snapshot),
+    ]
+    return " ".join(cells).rstrip()
+
+
+def _about(snapshot: dict[str, Any]) -> str:
+    """The one thing to know about a run now."""
+    if snapshot.get("asks_first") is False:
+        mode = one_line(snapshot.get("mode_name") or snapshot.get("mode") or "?", 40)
+        return render.paint(f"decides without asking ({mode})", "red")
+    if snapshot.get("asks"):
+        return render.paint(one_line(snapshot["asks"][0]["title"], 58), "yellow")
+    if snapshot.get("reason"):
+        return render.paint(one_line(snapshot["reason"], 58), "dim")
+    if snapshot.get("last_error"):
+        return render.paint(one_line(snapshot["last_error"], 58), "red")
+    tools = snapshot.get("tools") or []
+    if snapshot.get("turn") and tools:
+        return one_line(tools[-1]["title"], 58)
+    return one_line(snapshot.get("title") or "", 58)

@@ -1,0 +1,103 @@
+"""How things look in a terminal: colours, glyphs, columns, ages. Agents' text is made visible here."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import unicodedata
+from typing import Any, TextIO
+
+from devplane.core.text import one_line
+
+GLYPHS = {
+    "starting": ("●", "blue"),
+    "working": ("●", "blue"),
+    "waiting": ("◆", "yellow"),
+    "idle": ("○", "green"),
+    "stopping": ("○", "dim"),
+    "completed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "stopped": ("◌", "dim"),
+    "interrupted": ("⊘", "yellow"),
+}
+TOOL_GLYPHS = {
+    "pending": ("●", "blue"),
+    "in_progress": ("●", "blue"),
+    "completed": ("✓", "green"),
+    "failed": ("✗", "red"),
+}
+PLAN_GLYPHS = {"completed": ("✓", "green"), "in_progress": ("▸", "blue")}
+CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "bold": "1", "dim": "2"}
+
+NOT_REPORTED = "not reported by this agent"
+
+
+def has_colour(stream: TextIO) -> bool:
+    return "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """Return `text` in `colour` where the output can show it."""
+    if not text or not has_colour(stream or sys.stdout):
+        return text
+    return f"\x1b[{CODES[colour]}m{text}\x1b[0m"
+
+
+def width(text: str) -> int:
+    """Return how many columns `text` (without colours) takes."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def column(text: str, columns: int, colour: str | None = None) -> str:
+    """Return `text` cut or padded to `columns`, then coloured: colours take no width."""
+    shown = text
+    while width(shown) > columns:
+        shown = shown[:-2] + "…" if len(shown) > 1 else ""
+    padding = " " * (columns - width(shown))
+    return (paint(shown, colour) if colour else shown) + padding
+
+
+def age(since_ms: int, now_ms: int | None = None) -> str:
+    """Return how long ago something was: ``5s``, ``12m``, ``3h``, ``2d``."""
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    seconds = max(0, (now - since_ms) // 1000)
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def glyph(state: str) -> str:
+    sign, colour = GLYPHS.get(state, ("·", "dim"))
+    return paint(sign, colour)
+
+
+def cost(spending: list[dict[str, Any]]) -> str:
+    """Return what was spent, a sum a currency, or that the agent does not say."""
+    if not spending:
+        return NOT_REPORTED
+    return " + ".join(money(each["spent"], each["currency"]) for each in spending)
+
+
+def money(amount: float, currency: str) -> str:
+    digits = 2 if amount >= 1 or amount == 0 else 4
+    return f"${amount:.{digits}f}" if currency == "USD" else f"{amount:.{digits}f} {one_line(currency, 10)}"
+
+
+def context(used: int | None, size: int | None) -> str:
+    """Return how full the context window is, by the agent's own figures."""
+    if used is None:
+        return NOT_REPORTED
+    if not size:
+        return f"{used:,} tokens"
+    return f"{used:,} of {size:,} tokens ({used * 100 // size}%)"
+
+
+def home_path(path: str) -> str:
+    """Return `path` with the person's own folder as ``~``, on one visible line."""
+    own = os.path.expanduser("~")
+    short = "~" + path[len(own) :] if own != "/" and (path == own or path.startswith(own + "/")) else path
+    return one_line(short, 300)

@@ -1,0 +1,212 @@
+"""An agent's own processes may look and may not act, however they detached themselves (invariant 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from devplane.control import client
+from devplane.control import requests as r
+from devplane.errors import Refused
+from tests.daemon.agents import POLL_S
+from tests.daemon.harness import LIMIT_S, Caller, Started, daemon, environment
+
+SCRIPT = textwrap.dedent(
+    """
+    import json, os, sys
+    from pathlib import Path
+
+    import anyio
+
+    from devplane.control import client
+    from devplane.control import requests as r
+    from devplane.errors import DevplaneError
+    from devplane.paths import Home
+
+    home, out, root, run, ask = sys.argv[1:]
+    REQUESTS = [
+        r.Dispatch("demo", root, "quick"),
+        r.Reply(ask, "accept"),
+        r.Decide(ask, "allow"),
+        r.Say(run, "hello"),
+        r.Cancel(run),
+        r.Stop(run),
+        r.Trust(root),
+        r.Probe("demo", root),
+        r.Shutdown(),
+        r.Status(),
+        r.Watch(run),
+    ]
+
+    async def main():
+        got = {}
+        async with client.connect(Home(Path(home)), start=False) as connection:
+            for request in REQUESTS:
+                name = type(request).__name__
+                try:
+                    await connection.ask(request)
+                    got[name] = "done"
+                except DevplaneError as error:
+                    got[name] = [error.exit_status, str(error)]
+        Path(out + ".part").write_text(json.dumps(got))
+        os.replace(out + ".part", out)
+
+    anyio.run(main)
+    """
+)
+
+DETACH = textwrap.dedent(
+    """
+    import os, sys, time
+
+    if child := os.fork():
+        os.waitpid(child, 0)
+        os._exit(0)
+    os.setsid()
+    parent = os.getpid()
+    if os.fork():
+        os._exit(0)
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    time.sleep(float(sys.argv[1]))
+    os.environ.clear()
+    os.execv(sys.argv[2], sys.argv[2:])
+    """
+)
+
+ACTING = {"Dispatch", "Say", "Cancel", "Decide", "Reply", "Stop", "Trust", "Probe", "Shutdown"}
+
+
+def test_every_verb_is_tried() -> None:
+    assert {each.__name__ for each in r.ACTING} == ACTING
+
+
+class Trial:
+    """A run that waits for a permission, and the script that tries everything with it."""
+
+    def __init__(self, folder: Path, person: Caller, held: Started, ask: str) -> None:
+        self.folder = folder
+        self.person = person
+        self.held = held
+        self.ask = ask
+        (folder / "try.py").write_text(SCRIPT)
+        (folder / "detach.py").write_text(DETACH)
+
+    def argv(self, out: Path) -> list[str]:
+        root = str(self.person.folder)
+        arguments = (str(self.person.home.root), str(out), root, self.held.id, self.ask)
+        return [sys.executable, str(self.folder / "try.py"), *arguments]
+
+    async def by_an_agent(self, command: str) -> Started:
+        """Have a second agent run `command` in its shell, allowed by a person."""
+        run = await self.person.dispatch("demo", f"run: {command}")
+        asked = await run.until_fact("PermissionAsked")
+        await self.person.ask(r.Decide(asked["fact"]["ask"], "allow"))
+        return run
+
+
+async def outcome(out: Path) -> dict[str, Any]:
+    with anyio.fail_after(LIMIT_S):
+        while not out.exists():
+            await anyio.sleep(POLL_S)
+    found: dict[str, Any] = json.loads(out.read_text())
+    return found
+
+
+def check_refused(got: dict[str, Any]) -> None:
+    said = "refused: this command was run by an agent"
+    assert {name: got[name] for name in ACTING} == dict.fromkeys(ACTING, [Refused.exit_status, said])
+    assert {name for name, each in got.items() if each == "done"} == {"Status", "Watch"}
+
+
+async def test_what_an_agent_starts_may_look_and_not_act(tmp_path: Path) -> None:
+    """From its shell, without its environment, and detached with all its parents gone."""
+    async with daemon(tmp_path) as person:
+        held = await person.dispatch("demo", "hold")
+        ask = (await held.until_fact("PermissionAsked"))["fact"]["ask"]
+        trial = Trial(tmp_path, person, held, ask)
+
+        plain = trial.argv(tmp_path / "plain")
+        bare = ["env", "-i", *trial.argv(tmp_path / "bare")]
+        fast = [sys.executable, str(tmp_path / "detach.py"), "0", *trial.argv(tmp_path / "fast")]
+        slow = [sys.executable, str(tmp_path / "detach.py"), "1", *trial.argv(tmp_path / "slow")]
+        for name, command in (("plain", plain), ("bare", bare), ("fast", fast), ("slow", slow)):
+            # The shell of the demo kills its group when a command ends: what is detached has left it.
+            await trial.by_an_agent(shlex.join(command))
+            check_refused(await outcome(tmp_path / name))
+
+        assert [each["id"] for each in held.asks()] == [ask], "nothing was decided"
+        assert held.row()["phase"] == "ready"
+
+
+async def test_an_orphan_stays_an_agents_when_its_agent_is_gone(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as person:
+        held = await person.dispatch("demo", "hold")
+        ask = (await held.until_fact("PermissionAsked"))["fact"]["ask"]
+        trial = Trial(tmp_path, person, held, ask)
+        gate = tmp_path / "gate"
+        waiting = f"while [ ! -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec "
+        shell = ["/bin/sh", "-c", waiting + shlex.join(trial.argv(tmp_path / "out"))]
+        detached = [sys.executable, str(tmp_path / "detach.py"), "0", *shell]
+        # Without the mark of its run, an end of that run cannot know it.
+        run = await trial.by_an_agent(shlex.join(["env", "-i", *detached]))
+        await run.until_fact("TurnEnded")
+        await run.stop()
+        gate.touch()
+        check_refused(await outcome(tmp_path / "out"))
+
+
+async def test_a_person_is_not_refused(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as person:
+        held = await person.dispatch("demo", "hold")
+        ask = (await held.until_fact("PermissionAsked"))["fact"]["ask"]
+        trial = Trial(tmp_path, person, held, ask)
+        await anyio.run_process(trial.argv(tmp_path / "out"), env=environment(), check=True)
+        got = await outcome(tmp_path / "out")
+        usage = 2
+        assert got["Reply"][0] == usage, "it is no question, and that is all that is wrong"
+        assert {name for name, each in got.items() if each == "done"} == set(got) - {"Reply"}
+
+
+async def test_a_caller_that_is_gone_when_it_is_asked_about_is_refused(tmp_path: Path) -> None:
+    """A process may pass its connection on and leave; then nobody knows whose it was."""
+    async with daemon(tmp_path) as person:
+        held = await person.dispatch("demo", "hold")
+        await held.until_fact("PermissionAsked")
+        path = str(person.home.socket())
+        code = textwrap.dedent(
+            """
+            import json, os, socket, sys, time
+            s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+            if os.fork():
+                os._exit(0)
+            while os.getppid() == int(sys.argv[2]):
+                time.sleep(0.01)
+            s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "stop",
+                                  "params": {"run": sys.argv[3]}}).encode() + b"\\n")
+            print(s.makefile().readline(), flush=True)
+            """
+        )
+        launcher = f"import os, sys; os.execv(sys.executable, [sys.executable, '-c', {code!r}, *sys.argv[1:2], str(os.getpid()), *sys.argv[2:]])"
+        done = await anyio.run_process([sys.executable, "-c", launcher, path, held.id], env=environment())
+        answer = json.loads(done.stdout)
+        assert answer["error"]["message"] == "refused: the process that called is gone"
+        assert held.row()["phase"] == "ready"
+
+
+async def test_an_agent_may_not_start_a_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEVPLANE_RUN", "r-1234")
+    from devplane.paths import Home
+
+    with pytest.raises(Refused, match="an agent may not start the daemon"):
+        async with client.connect(Home(tmp_path / "home")):
+            pass
