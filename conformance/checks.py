@@ -10,8 +10,7 @@ from typing import Any
 
 from conformance import script as play
 from conformance.cli import CommandFailed, Devplane, Follower
-from devplane.agents.catalog import Catalog
-from devplane.paths import Home
+from devplane.agents.catalog import built_in_agents
 
 COMMAND = "touch made.txt"
 REFUSED = "touch refused.txt"
@@ -58,7 +57,7 @@ def expect(claim: object, otherwise: str) -> None:
 
 
 def reports_its_pinned_version(bench: Bench) -> None:
-    pinned = Catalog.load(Home(bench.devplane.home)).agents[bench.agent].expected_version
+    pinned = built_in_agents()[bench.agent].expected_version
     bench.devplane.run("agents", "probe", bench.agent)
     seen = [each for each in bench.devplane.objects("agents") if each["id"] == bench.agent]
     version = (seen[0].get("seen") or {}).get("version")
@@ -72,7 +71,7 @@ def is_refused_where_nobody_trusts(bench: Bench) -> None:
 
 def starts_in_its_ask_first_mode(bench: Bench) -> None:
     prompt = play.script(
-        [play.thinking("Let me think about it."), play.text("I will make a file."), play.shell(COMMAND)],
+        [play.thinking("Let me think about it.", pieces=1), play.text("I will make a file."), play.shell(COMMAND)],
         [play.text("It is made.")],
     )
     answer = bench.devplane.objects("dispatch", "--agent", bench.agent, "--cwd", str(bench.project), prompt)

@@ -51,8 +51,8 @@ class ToolBook:
     def __init__(self) -> None:
         self._calls: dict[str, ToolRecord] = {}
 
-    def merge(self, call: str, update: Mapping[str, Any]) -> e.ToolChanged | None:
-        """Take in one ``tool_call``, ``tool_call_update`` or the call of a permission request.
+    def merge(self, call: str, update: Mapping[str, Any], *, is_asked: bool = False) -> e.ToolChanged | None:
+        """Take in one ``tool_call``, ``tool_call_update`` or (`is_asked`) the call of a permission request.
 
         Returns the fact that says what changed, or ``None`` when nothing that a
         person would see did. An update for an unknown call begins it (G-26).
@@ -78,7 +78,8 @@ class ToolBook:
         if not is_new and title is kind is status is content is None:
             return None
         # Content that still streams would be an event a chunk; it is recorded when the call moves on.
-        if not is_new and title is kind is status is None and known.status in OPEN:
+        is_streaming = known.status in OPEN and not is_asked
+        if not is_new and title is kind is status is None and is_streaming:
             return None
         if status in FINAL and content is None:
             content = known.content or None

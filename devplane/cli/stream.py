@@ -14,6 +14,8 @@ Frame = dict[str, Any]
 
 CONTENT_LINES = 12
 """Lines of a tool's output that are shown."""
+PROPOSAL_LINES = 60
+"""Lines of a proposed change that are shown with the request to make it."""
 
 
 def frame_of(entry: Mapping[str, Any]) -> Frame:
@@ -124,30 +126,36 @@ class Printer:
                 pass
 
     def _tool(self, fact: dict[str, Any]) -> None:
-        known = self._tools.setdefault(fact["call"], {"title": "", "subject": "", "status": "", "shown": ""})
-        before = known["status"]
-        for key in ("title", "subject", "status"):
+        known = self._tools.setdefault(fact["call"], {})
+        before = known.get("status", "")
+        for key in ("title", "subject", "status", "content"):
             if fact.get(key):
                 known[key] = fact[key]
-        title = known["title"] or known["subject"] or fact["call"]
-        subject = known["subject"]
+        subject = known.get("subject", "")
+        title = known.get("title") or subject or fact["call"]
         label = title if not subject or subject in title else f"{title}: {subject}"
-        status = known["status"] or "pending"
+        status = known.get("status") or "pending"
         is_open = status in ("pending", "in_progress")
         # A call's title often comes in pieces: it is shown when it says something new, and when it ends.
-        if is_open and label == known["shown"]:
+        if is_open and label == known.get("shown"):
             return
         if not is_open and status == before:
             return
         known["shown"] = label
         sign, colour = TOOL_GLYPHS.get(status, ("·", "dim"))
         self.line(f"{paint(sign, colour)} {one_line(label, 400)}")
-        if not is_open and fact.get("content"):
-            lines = visible(fact["content"]).rstrip().splitlines()
-            for each in lines[:CONTENT_LINES]:
-                self.line(paint(f"    {each}", "dim"))
-            if len(lines) > CONTENT_LINES:
-                self.line(paint(f"    … {len(lines) - CONTENT_LINES} more lines", "dim"))
+        if not is_open:
+            content = fact.get("content") or ""
+            # What was asked about was shown whole then, and is not shown again.
+            self._content("" if content == known.get("asked") else content, CONTENT_LINES)
+
+    def _content(self, content: str, limit: int) -> None:
+        lines = visible(content).rstrip().splitlines()
+        for each in lines[:limit]:
+            colour = {"+": "green", "-": "red"}.get(each[:1], "dim")
+            self.line(paint(f"    {each}", colour))
+        if len(lines) > limit:
+            self.line(paint(f"    … {len(lines) - limit} more lines", "dim"))
 
     def _show_plan(self, entries: list[dict[str, str]]) -> None:
         changed = [each for each in entries if each not in self._plan]
@@ -164,6 +172,9 @@ class Printer:
         # What is to be approved is shown whole, whatever it holds.
         for each in visible(what).split("\n"):
             self.line(f"    {each}")
+        known = self._tools.setdefault(fact["call"], {})
+        proposed = known["asked"] = known.get("content", "")
+        self._content(proposed, PROPOSAL_LINES)
         self.line(f"  devplane decide {fact['ask']} --decision allow|deny")
         for option in fact["options"]:
             if option["kind"] not in ("allow_once", "reject_once"):

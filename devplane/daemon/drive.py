@@ -603,7 +603,7 @@ class Driver:
         if self._answers_nothing_more():
             return cancelled("permission").result
         call_id = request.call.id
-        changed = self._book.merge(call_id, params["toolCall"])
+        changed = self._book.merge(call_id, params["toolCall"], is_asked=True)
         if changed is not None:
             self._record(changed)
         record = self._book.get(call_id)

@@ -241,6 +241,7 @@ def kill_daemon(process: subprocess.Popen[bytes]) -> None:
     """End a daemon as a crash does: at once, with nothing tidied up. Killing a dead one changes nothing."""
     if process.poll() is None:
         process.kill()
+    if process.stderr is not None and not process.stderr.closed:
         process.communicate()
 
 

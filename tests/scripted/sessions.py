@@ -219,3 +219,18 @@ def interleaved(arguments: list[str]) -> None:
 
     made = agent(behave)
     made.run()
+
+
+@case
+def ghost(arguments: list[str]) -> None:
+    """G-16: mixes its answer with updates for a session that it never opened."""
+
+    def behave(turn: Turn) -> None:
+        for word in ("one ", "two ", "three"):
+            turn.say(word)
+            boo = {"sessionUpdate": "agent_message_chunk", "content": text_block("boo")}
+            turn.update(boo, session_id="ghost", keep=False)
+            plan = {"sessionUpdate": "plan", "entries": [{"content": "haunt", "status": "pending"}]}
+            turn.update(plan, session_id="ghost", keep=False)
+
+    agent(behave).run()
