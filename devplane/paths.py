@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -64,6 +63,8 @@ class Home:
         inside = self.root / "daemon.sock"
         if len(os.fsencode(inside)) <= SOCKET_PATH_LIMIT_BYTES:
             return inside
+        import hashlib
+
         import platformdirs
 
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16] + ".sock"
