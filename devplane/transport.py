@@ -80,9 +80,10 @@ class Handlers:
 class _Waiter:
     """Somebody who waits for the answer to one request."""
 
-    __slots__ = ("answer", "arrived", "failure")
+    __slots__ = ("answer", "arrived", "failure", "on_result")
 
-    def __init__(self) -> None:
+    def __init__(self, on_result: Callable[[Any], None] | None) -> None:
+        self.on_result = on_result
         self.arrived = anyio.Event()
         self.answer: Answer | None = None
         self.failure = ""
@@ -156,8 +157,18 @@ class Connection:
         if failure is not None:
             raise failure
 
-    async def request(self, method: str, params: Any = None, *, timeout_s: float | None = None) -> Any:
+    async def request(
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        timeout_s: float | None = None,
+        on_result: Callable[[Any], None] | None = None,
+    ) -> Any:
         """Ask, and return the result. Giving up tells the other side with ``$/cancel_request``.
+
+        `on_result` is called with it in wire order, before anything that came later is handled; the
+        caller itself wakes up after that. Must not block.
 
         Raises:
             PeerError: It answered with an error.
@@ -167,7 +178,7 @@ class Connection:
         if self._closed is not None:
             raise Disconnected(self._closed)
         request_id, line = self._peer.request(method, params)
-        waiter = self._waiters[request_id] = _Waiter()
+        waiter = self._waiters[request_id] = _Waiter(on_result)
         try:
             with anyio.fail_after(timeout_s):
                 await self._send(line)
@@ -256,6 +267,8 @@ class Connection:
                 if waiter is not None:
                     waiter.answer = message
                     waiter.arrived.set()
+                    if waiter.on_result is not None and message.error is None:
+                        waiter.on_result(message.result)
             case Call() if tasks is not None:
                 context = CallContext(message.id, message.method)
                 self._calls[type(message.id), message.id] = context

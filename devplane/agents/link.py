@@ -17,6 +17,8 @@ from devplane.transport import Connection
 
 PROTOCOL_VERSION = 1
 
+OnResult = Callable[[Any], None]
+
 
 class NotAnAgent(AgentFailed):
     """It does not speak the protocol, or not the version that Devplane speaks."""
@@ -70,14 +72,18 @@ class Link:
         )
         return introduced, result
 
-    async def open_session(self, cwd: str) -> tuple[str, dict[str, Any]]:
+    async def open_session(self, cwd: str, on_result: OnResult | None = None) -> tuple[str, dict[str, Any]]:
         """Open a new session in `cwd`; return the agent's id for it and the whole answer.
+
+        `on_result` hears the answer before any update that came after it.
 
         Raises:
             SessionRefused: With what the agent said and the ways to sign in that it offers.
         """
         try:
-            result = await self._connection.request("session/new", acp.new_session_params(cwd, []))
+            result = await self._connection.request(
+                "session/new", acp.new_session_params(cwd, []), on_result=on_result
+            )
         except PeerError as error:
             raise self.refused(error) from None
         session = result.get("sessionId") if isinstance(result, dict) else None
@@ -93,12 +99,13 @@ class Link:
     async def cancel(self, session: str) -> None:
         await self._connection.notify("session/cancel", acp.cancel_params(session))
 
-    async def set_mode(self, session: str, mode: str) -> dict[str, Any]:
-        return _object(await self._connection.request("session/set_mode", acp.set_mode_params(session, mode)))
+    async def set_mode(self, session: str, mode: str, on_result: OnResult) -> None:
+        params = acp.set_mode_params(session, mode)
+        await self._connection.request("session/set_mode", params, on_result=on_result)
 
-    async def set_option(self, session: str, option: str, value: str) -> dict[str, Any]:
+    async def set_option(self, session: str, option: str, value: str, on_result: OnResult) -> None:
         params = acp.set_config_option_params(session, option, value)
-        return _object(await self._connection.request("session/set_config_option", params))
+        await self._connection.request("session/set_config_option", params, on_result=on_result)
 
     async def close(self, session: str, limit_s: float) -> None:
         """Close the session; an agent that does not answer in time is let go."""

@@ -249,10 +249,13 @@ class Driver:
             self._remember(introduced, raw)
             self._compare_version(introduced)
             session, result = await within(
-                "session/new", name, limits.start_s, is_busy, limits.fetch_s, link.open_session(self.run.cwd)
+                "session/new",
+                name,
+                limits.start_s,
+                is_busy,
+                limits.fetch_s,
+                link.open_session(self.run.cwd, self._settings_told),
             )
-            for fact in settings_of(result, self._agent.asking):
-                self._setting_changed(fact)
             await self._settle_settings(session, result)
             # Only now: the first prompt goes out with this fact, and the mode must be in force before.
             self._record(e.SessionOpened(session, "new"))
@@ -314,23 +317,23 @@ class Driver:
                     f"{self._agent.name} has no modes; {mode!r} cannot be set", hint="Leave out --mode."
                 )
             return
+
+        def told(answer: Any) -> None:
+            if not any(isinstance(fact, e.ModeSeen) for fact in self._settings_told(answer)):
+                # An answer that says nothing means that the mode is as asked.
+                self._settings_told({"modes": _with_current(modes, mode)})
+
         try:
             if has_modes:
-                answer = await link.set_mode(session, mode)
+                await link.set_mode(session, mode, told)
             else:
                 assert option is not None
-                answer = await link.set_option(session, option, mode)
+                await link.set_option(session, option, mode, told)
         except PeerError as error:
             known = ", ".join(_mode_names(result))
             raise SessionRefused(
                 f"{self._agent.name} refused mode {mode!r}: {said(error)}", hint=f"Its modes: {known}."
             ) from None
-        reported = settings_of(answer, self._agent.asking)
-        if not any(isinstance(fact, e.ModeSeen) for fact in reported):
-            # An answer that says nothing means that the mode is as asked.
-            reported = settings_of({"modes": _with_current(modes, mode)}, self._agent.asking)
-        for fact in reported:
-            self._setting_changed(fact)
 
     async def _set_model(self, session: str, result: dict[str, Any], model: str) -> None:
         link = self._link
@@ -341,15 +344,15 @@ class Driver:
                 f"{self._agent.name} offers no choice of model; {model!r} cannot be set",
                 hint="Leave out --model.",
             )
+
+        def told(answer: Any) -> None:
+            if not self._settings_told(answer):
+                self._setting_changed(e.OptionSeen(option, "model", model))
+
         try:
-            answer = await link.set_option(session, option, model)
+            await link.set_option(session, option, model, told)
         except PeerError as error:
             raise SessionRefused(f"{self._agent.name} refused model {model!r}: {said(error)}") from None
-        reported = settings_of(answer, self._agent.asking)
-        if not reported:
-            reported = [e.OptionSeen(option, "model", model)]
-        for fact in reported:
-            self._setting_changed(fact)
 
     def _finish(self, died: str) -> None:
         if self._failure is not None and not self._is_shutdown and self._stop_by is None:
@@ -545,6 +548,14 @@ class Driver:
                 self._setting_changed(fact)
         except ImpossibleFact:
             _log.info("%s: late update dropped", self._id)
+
+    def _settings_told(self, result: Any) -> list[e.Fact]:
+        """Record what an answer says of mode and options, in the order of the wire: an update that
+        came after it is newer."""
+        facts = settings_of(result, self._agent.asking) if isinstance(result, dict) else []
+        for fact in facts:
+            self._setting_changed(fact)
+        return facts
 
     def _setting_changed(self, fact: e.Fact) -> None:
         if self._is_known(fact):

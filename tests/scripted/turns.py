@@ -186,6 +186,8 @@ def ticker(arguments: list[str]) -> None:
             while True:
                 n += 1
                 ask(turn, n)
+                # A fact has what was said before it written at once; here the prose is on its own.
+                turn.wait(0.5 if n % 8 == 0 else 0)
 
     def behave(turn: Turn) -> None:
         threading.Thread(target=ask_on, args=(turn,), daemon=True).start()
