@@ -82,7 +82,7 @@ class _Waiter:
 
     __slots__ = ("answer", "arrived", "failure", "on_result")
 
-    def __init__(self, on_result: Callable[[Any], None] | None) -> None:
+    def __init__(self, on_result: Callable[[Any], object] | None) -> None:
         self.on_result = on_result
         self.arrived = anyio.Event()
         self.answer: Answer | None = None
@@ -163,7 +163,7 @@ class Connection:
         params: Any = None,
         *,
         timeout_s: float | None = None,
-        on_result: Callable[[Any], None] | None = None,
+        on_result: Callable[[Any], object] | None = None,
     ) -> Any:
         """Ask, and return the result. Giving up tells the other side with ``$/cancel_request``.
 

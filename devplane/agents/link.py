@@ -17,7 +17,7 @@ from devplane.transport import Connection
 
 PROTOCOL_VERSION = 1
 
-OnResult = Callable[[Any], None]
+OnResult = Callable[[Any], object]
 
 
 class NotAnAgent(AgentFailed):

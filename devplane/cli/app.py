@@ -42,6 +42,8 @@ class Verbs(typer.core.TyperGroup):
         verb = importlib.import_module(f"devplane.cli.{module}")
         command = typer.main.get_command(verb.app)
         command.name = cmd_name
+        # A verb of one command takes its help from the function, and the example from the app.
+        command.epilog = verb.app.info.epilog
         return command
 
 

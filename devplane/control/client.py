@@ -64,11 +64,11 @@ async def connect(
         NoDaemon: None runs and none could be started; the message quotes its log.
         Refused: The daemon is of another version.
     """
-    home.prepare()
     stream = await _reach(home)
     if stream is None:
         if not start:
             raise NoDaemon("no daemon is running", hint="Commands that act start one: devplane dispatch.")
+        home.prepare()
         stream = await _start(home)
     handlers = Handlers()
 

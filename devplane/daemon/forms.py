@@ -1,4 +1,4 @@
-"""Fits a person's answers to the form of a question: what an agent reads has the types that it asked for (G-51).
+"""Fits a person's answers to the form of a question: an agent reads the types that it asked for (G-51).
 
 A form is the flat schema of an elicitation: strings, numbers, booleans, choices, lists of
 choices. Of its bounds only a ``pattern`` is left to the agent: an expression of its own

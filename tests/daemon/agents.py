@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,29 @@ def scripted(case: str, *arguments: object) -> str:
     return shlex.join(command(case, *arguments))
 
 
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what only a file or the store can tell: look again and again."""
+    with anyio.fail_after(LIMIT_S):
+        while not is_so():  # noqa: ASYNC110
+            await anyio.sleep(POLL_S)
+
+
 async def noted(path: Path, key: str, count: int = 1) -> list[dict[str, Any]]:
     """Wait until an agent noted `count` things with `key` in its log, and return the notes."""
-    with anyio.fail_after(LIMIT_S):
-        while True:
-            notes = [entry["note"] for entry in log.read(path) if isinstance(entry.get("note"), dict)]
-            found = [note for note in notes if key in note]
-            if len(found) >= count:
-                return found
-            await anyio.sleep(POLL_S)
+    await until(lambda: len(notes(path, key)) >= count)
+    return notes(path, key)
+
+
+def notes(path: Path, key: str) -> list[dict[str, Any]]:
+    """What an agent noted so far that has `key`, oldest first."""
+    found = [entry["note"] for entry in log.read(path) if isinstance(entry.get("note"), dict)]
+    return [note for note in found if key in note]
 
 
 async def answers(path: Path, count: int) -> list[dict[str, Any]]:
     """Wait until an agent has heard `count` answers to its own requests, and return them."""
-    with anyio.fail_after(LIMIT_S):
-        while True:
-            found = heard_answers(path)
-            if len(found) >= count:
-                return found
-            await anyio.sleep(POLL_S)
+    await until(lambda: len(heard_answers(path)) >= count)
+    return heard_answers(path)
 
 
 def heard_answers(path: Path) -> list[dict[str, Any]]:
@@ -59,9 +64,9 @@ def members_of(home: Path) -> list[str]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("DEVPLANE_AGENT_OF") == str(home):
-                if process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(f"{process.pid} {' '.join(process.cmdline())}")
+            is_marked = process.environ().get("DEVPLANE_AGENT_OF") == str(home)
+            if is_marked and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid} {' '.join(process.cmdline())}")
         except (psutil.Error, OSError):
             continue
     return found

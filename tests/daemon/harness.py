@@ -199,9 +199,7 @@ def environment() -> dict[str, str]:
 SERVE = (sys.executable, "-m", "devplane", "serve")
 
 
-def start_daemon(
-    home: Home, *, command: Sequence[str] = SERVE, **environ: str
-) -> subprocess.Popen[bytes]:
+def start_daemon(home: Home, *, command: Sequence[str] = SERVE, **environ: str) -> subprocess.Popen[bytes]:
     """Start a daemon in the foreground of a process of its own, and wait until it serves.
 
     `command` is given ``--ready-fd`` and the number of a pipe's end.
@@ -246,9 +244,7 @@ def kill_daemon(process: subprocess.Popen[bytes]) -> None:
 
 
 @asynccontextmanager
-async def daemon(
-    root: Path, *, command: Sequence[str] = SERVE, **environ: str
-) -> AsyncIterator[Caller]:
+async def daemon(root: Path, *, command: Sequence[str] = SERVE, **environ: str) -> AsyncIterator[Caller]:
     """Yield a caller of a daemon of its own, with a trusted folder; both are gone afterwards."""
     home = Home(root / "home")
     folder = root / "project"

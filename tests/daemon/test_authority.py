@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -17,8 +15,9 @@ import pytest
 from devplane.control import client
 from devplane.control import requests as r
 from devplane.errors import Refused
-from tests.daemon.agents import POLL_S
-from tests.daemon.harness import LIMIT_S, Caller, Started, daemon, environment
+from devplane.paths import Home
+from tests.daemon.agents import until
+from tests.daemon.harness import Caller, Started, daemon, environment
 
 SCRIPT = textwrap.dedent(
     """
@@ -83,6 +82,24 @@ DETACH = textwrap.dedent(
     """
 )
 
+PASS_ON = textwrap.dedent(
+    """
+    import json, os, socket, sys, time
+
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(sys.argv[1])
+    parent = os.getpid()
+    if os.fork():
+        os._exit(0)
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    request = {"jsonrpc": "2.0", "id": 1, "method": "stop", "params": {"run": sys.argv[2]}}
+    connection.sendall(json.dumps(request).encode() + b"\\n")
+    print(connection.makefile().readline(), flush=True)
+    """
+)
+
+REFUSAL = "refused: this command was run by an agent"
 ACTING = {"Dispatch", "Say", "Cancel", "Decide", "Reply", "Stop", "Trust", "Probe", "Shutdown"}
 
 
@@ -115,16 +132,14 @@ class Trial:
 
 
 async def outcome(out: Path) -> dict[str, Any]:
-    with anyio.fail_after(LIMIT_S):
-        while not out.exists():
-            await anyio.sleep(POLL_S)
-    found: dict[str, Any] = json.loads(out.read_text())
+    await until(out.exists)
+    found: dict[str, Any] = json.loads(await anyio.Path(out).read_text())
     return found
 
 
 def check_refused(got: dict[str, Any]) -> None:
-    said = "refused: this command was run by an agent"
-    assert {name: got[name] for name in ACTING} == dict.fromkeys(ACTING, [Refused.exit_status, said])
+    refused = {name for name in ACTING if got[name] == [Refused.exit_status, REFUSAL]}
+    assert refused == ACTING
     assert {name for name, each in got.items() if each == "done"} == {"Status", "Watch"}
 
 
@@ -139,9 +154,10 @@ async def test_what_an_agent_starts_may_look_and_not_act(tmp_path: Path) -> None
         bare = ["env", "-i", *trial.argv(tmp_path / "bare")]
         fast = [sys.executable, str(tmp_path / "detach.py"), "0", *trial.argv(tmp_path / "fast")]
         slow = [sys.executable, str(tmp_path / "detach.py"), "1", *trial.argv(tmp_path / "slow")]
-        for name, command in (("plain", plain), ("bare", bare), ("fast", fast), ("slow", slow)):
+        for command in (plain, bare, fast, slow):
             # The shell of the demo kills its group when a command ends: what is detached has left it.
             await trial.by_an_agent(shlex.join(command))
+        for name in ("plain", "bare", "fast", "slow"):
             check_refused(await outcome(tmp_path / name))
 
         assert [each["id"] for each in held.asks()] == [ask], "nothing was decided"
@@ -183,21 +199,8 @@ async def test_a_caller_that_is_gone_when_it_is_asked_about_is_refused(tmp_path:
         held = await person.dispatch("demo", "hold")
         await held.until_fact("PermissionAsked")
         path = str(person.home.socket())
-        code = textwrap.dedent(
-            """
-            import json, os, socket, sys, time
-            s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
-            if os.fork():
-                os._exit(0)
-            while os.getppid() == int(sys.argv[2]):
-                time.sleep(0.01)
-            s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "stop",
-                                  "params": {"run": sys.argv[3]}}).encode() + b"\\n")
-            print(s.makefile().readline(), flush=True)
-            """
-        )
-        launcher = f"import os, sys; os.execv(sys.executable, [sys.executable, '-c', {code!r}, *sys.argv[1:2], str(os.getpid()), *sys.argv[2:]])"
-        done = await anyio.run_process([sys.executable, "-c", launcher, path, held.id], env=environment())
+        argv = [sys.executable, "-c", PASS_ON, path, held.id]
+        done = await anyio.run_process(argv, env=environment())
         answer = json.loads(done.stdout)
         assert answer["error"]["message"] == "refused: the process that called is gone"
         assert held.row()["phase"] == "ready"
@@ -205,8 +208,6 @@ async def test_a_caller_that_is_gone_when_it_is_asked_about_is_refused(tmp_path:
 
 async def test_an_agent_may_not_start_a_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEVPLANE_RUN", "r-1234")
-    from devplane.paths import Home
-
     with pytest.raises(Refused, match="an agent may not start the daemon"):
         async with client.connect(Home(tmp_path / "home")):
             pass

@@ -33,7 +33,9 @@ async def test_g38_sixty_images_leave_sixty_marks_and_no_base64(tmp_path: Path) 
         marks = list(shown.values())
         assert marks.count("[image 1.5 MB]") == COUNT
         assert "look: data:image/png;base64,[1.5 MB] end" in marks
-        assert sum(mark.startswith("[image") for mark in marks) == COUNT + 1, "the broken one has its mark too"
+        assert sum(mark.startswith("[image") for mark in marks) == COUNT + 1, (
+            "the broken one has its mark too"
+        )
         assert run.said() == "[image 1.5 MB]That is what it looks like."
         assert await run.stop() == "stopped"
     files = [caller.home.database, caller.home.database.with_name("devplane.db-wal")]

@@ -8,8 +8,8 @@ import anyio
 
 from devplane.control import requests as r
 from devplane.store.queries import Reader
-from tests.daemon.agents import members_of
-from tests.daemon.harness import LIMIT_S, Caller, Started, daemon
+from tests.daemon.agents import members_of, until
+from tests.daemon.harness import Caller, Started, daemon
 
 RUNS = 30
 CHUNKS = 200
@@ -73,7 +73,5 @@ async def asks(person: Caller, number: int) -> None:
 
 async def ends(run: Started) -> None:
     """Wait for the turn's end, then stop the run: everything that it said is stored by then."""
-    with anyio.fail_after(LIMIT_S):
-        while run.row()["last_stop_reason"] != "end_turn":
-            await anyio.sleep(0.02)
+    await until(lambda: run.row()["last_stop_reason"] == "end_turn")
     assert await run.stop() == "stopped"

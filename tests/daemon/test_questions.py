@@ -79,7 +79,9 @@ async def test_g51_a_stop_with_the_form_open_is_a_cancel_for_the_agent(tmp_path:
         assert await run.stop() == "stopped"
         assert [each["result"] for each in heard_answers(heard)] == [{"action": "cancel"}]
         assert [each["state"] for each in run.asks(None)] == ["answered"]
-        assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [("cancelled", "stopped")]
+        assert [(each["verdict"], each["authority"]) for each in run.decisions()] == [
+            ("cancelled", "stopped")
+        ]
 
 
 async def test_g51_a_turn_that_ends_with_the_form_open_cancels_it(tmp_path: Path) -> None:

@@ -48,11 +48,13 @@ class Deaf(Recorded):
 def setsid_child(arguments: list[str]) -> None:
     """In each turn starts a child in a session of its own that ignores SIGTERM; its pid is in the log.
 
-    ``hold`` keeps the agent's stdout open in the child; ``exit`` then leaves with status 0.
+    ``hold`` keeps the agent's stdout open in the child; ``exit`` then leaves with status 0. A ``mild``
+    child hears SIGTERM.
     """
 
     def behave(turn: Turn) -> None:
-        child = _start_deaf_child(kept=[turn.wire.out_fd] if "hold" in arguments else [])
+        kept = [turn.wire.out_fd] if "hold" in arguments else []
+        child = _start_child(kept=kept, is_deaf="mild" not in arguments)
         log.record(note={"pid": child, "is": "child"})
         turn.say(f"My child is {child}.")
         if "exit" in arguments:
@@ -62,10 +64,11 @@ def setsid_child(arguments: list[str]) -> None:
     agent(behave).run()
 
 
-def _start_deaf_child(*, kept: list[int]) -> int:
-    """Start it, wait until it is deaf, and return its pid; `kept` are descriptors it holds open."""
+def _start_child(*, kept: list[int], is_deaf: bool) -> int:
+    """Start it, wait until it is deaf if it is to be, and return its pid; it holds `kept` open."""
+    deaf = "trap '' TERM HUP; " if is_deaf else ""
     child = subprocess.Popen(
-        ["/bin/sh", "-c", "trap '' TERM HUP; echo deaf; exec sleep 600 >/dev/null 2>&1"],
+        ["/bin/sh", "-c", f"{deaf}echo ready; exec sleep 600 >/dev/null 2>&1"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         start_new_session=True,
