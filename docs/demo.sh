@@ -4,7 +4,8 @@ set -eu
 
 work=$(mktemp -d)
 DEVPLANE_HOME="$work/home"
-export DEVPLANE_HOME
+DEVPLANE_DEMO_STATE="$work/state"
+export DEVPLANE_HOME DEVPLANE_DEMO_STATE
 project="$work/project"
 mkdir "$project"
 trap 'devplane daemon stop >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
