@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from devplane.acp import messages as m
-from devplane.acp.jsonrpc import error_of
 
 SERVER = {"name": "devplane", "command": "/bin/devplane", "args": ["mcp"], "env": []}
 
@@ -228,13 +227,6 @@ def test_the_content_of_a_call_is_its_text_its_edits_and_marks_for_the_rest() ->
 )
 def test_what_an_agent_points_at_is_named(block: dict[str, Any], shown: str) -> None:
     assert m.block_text(block) == shown
-
-
-def test_bad_params_of_an_agent_have_the_code_for_them() -> None:
-    assert error_of(m.BadParams("toolCallId is missing")) == {
-        "code": -32602,
-        "message": "invalid params: toolCallId is missing",
-    }
 
 
 def test_an_edit_of_a_new_file_has_only_added_lines() -> None:
