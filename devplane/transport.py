@@ -8,14 +8,13 @@ of its own, so that a request that waits for a person blocks nothing.
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from anyio.abc import ByteStream, SocketAttribute, TaskGroup
+from anyio.abc import ByteStream, TaskGroup
 from pydantic import ValidationError
 
 from devplane.acp.framing import LINE_LIMIT_BYTES, LineTooLong
@@ -117,8 +116,6 @@ class Connection:
         line_limit_bytes: int = LINE_LIMIT_BYTES,
     ) -> None:
         self._stream = stream
-        raw = stream.extra(SocketAttribute.raw_socket, None)
-        self._unix = raw if raw is not None and raw.family == socket.AF_UNIX else None
         self._label = label
         self._handlers = handlers
         self._peer = Peer(line_limit_bytes=line_limit_bytes, who=label)
@@ -229,7 +226,7 @@ class Connection:
         handlers = self._handlers
         while True:
             try:
-                data = await self._receive()
+                data = await self._stream.receive(READ_BYTES)
             except anyio.EndOfStream:
                 break
             except _BROKEN as error:
@@ -248,13 +245,6 @@ class Connection:
         self._take(self._peer.receive_eof())
         if handlers.after_batch is not None:
             await handlers.after_batch()
-
-    async def _receive(self) -> bytes:
-        # anyio's own wait on a unix socket fails in the event loop, for all to see, when it is
-        # cancelled in the round in which data comes. This one does not.
-        if self._unix is not None and self._unix.fileno() >= 0:
-            await anyio.wait_readable(self._unix)
-        return await self._stream.receive(READ_BYTES)
 
     def _take(self, incoming: list[Incoming]) -> None:
         on_notice = self._handlers.on_notice

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from typing import Any
 
 import anyio
-from anyio.abc import SocketStream
 
 from devplane import __version__
 from devplane.acp.jsonrpc import Disconnected, PeerError
 from devplane.control.requests import Hello, Request, method_of
+from devplane.control.stream import UnixStream, connect_unix
 from devplane.errors import DevplaneError, NoDaemon, Refused, from_wire
 from devplane.paths import Home
 from devplane.transport import Connection, Handlers
@@ -108,13 +108,13 @@ async def _run(connection: Connection) -> None:
         await connection.run()
 
 
-async def _reach(home: Home) -> SocketStream | None:
+async def _reach(home: Home) -> UnixStream | None:
     with suppress(OSError):
-        return await anyio.connect_unix(str(home.socket()))
+        return await connect_unix(str(home.socket()))
     return None
 
 
-async def _start(home: Home) -> SocketStream:
+async def _start(home: Home) -> UnixStream:
     if RUN_VARIABLE in os.environ:
         raise Refused("an agent may not start the daemon", hint="Run this in a terminal of your own.")
     reader, writer = os.pipe()

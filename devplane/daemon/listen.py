@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import TaskGroup
 from pydantic import TypeAdapter
 
 from devplane.control import requests as r
+from devplane.control.stream import UnixListener, UnixStream
 from devplane.daemon import verbs
 from devplane.daemon.caller import Caller, caller_of
 from devplane.daemon.service import Service
@@ -23,40 +24,63 @@ from devplane.transport import Connection, Handlers
 
 _log = logging.getLogger(__name__)
 
+ACCEPT_PAUSE_S = 0.1
+
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {each: TypeAdapter(each) for each in (*verbs.VERBS, r.Watch)}
 
 
 async def listen(service: Service, home: Home, *, ready: anyio.Event) -> None:
-    """Bind the socket and serve until cancelled. The caller holds the home's lock."""
+    """Bind the socket and serve until cancelled. The caller holds the home's lock.
+
+    Once the daemon is stopping nobody new is let in, so that the next caller waits for the
+    next daemon; who is connected stays, and hears how the stop went.
+    """
     path = home.socket()
-    with suppress(FileNotFoundError):
-        path.unlink()
-    before = os.umask(0o177)
-    try:
-        listener = await anyio.create_unix_listener(str(path))
-    finally:
-        os.umask(before)
+    _unlink(path)
+    listener = UnixListener(str(path))
     ready.set()
-
-    async def serve(stream: SocketStream) -> None:
-        try:
-            await _serve(service, stream)
-        except Exception:  # noqa: BLE001 - one caller's bug must not end the daemon
-            _log.exception("a caller's connection ended by a bug")
-
     try:
-        await listener.serve(serve)
+        async with anyio.create_task_group() as calls:
+            async with anyio.create_task_group() as accepting:
+                accepting.start_soon(_accept, service, listener, calls)
+                await service.stopping.wait()
+                accepting.cancel_scope.cancel()
+            listener.close()
+            _unlink(path)
+            await anyio.sleep_forever()
     finally:
-        with suppress(OSError):
-            path.unlink()
+        listener.close()
+        _unlink(path)
 
 
-async def _serve(service: Service, stream: SocketStream) -> None:
-    raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
-    caller = caller_of(raw)
-    if caller.uid is not None and caller.uid != os.getuid():
-        await stream.aclose()
-        return
+async def _accept(service: Service, listener: UnixListener, calls: TaskGroup) -> None:
+    while True:
+        try:
+            calls.start_soon(_serve, service, await listener.accept())
+        except OSError as error:
+            # Out of descriptors, mostly: who is connected goes on, and the next may find one free.
+            _log.error("a caller could not be let in: %s", error)
+            await anyio.sleep(ACCEPT_PAUSE_S)
+
+
+def _unlink(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+async def _serve(service: Service, stream: UnixStream) -> None:
+    try:
+        caller = caller_of(stream.socket)
+        if caller.uid is None or caller.uid == os.getuid():
+            await _converse(service, stream, caller)
+    except Exception:  # noqa: BLE001 - one caller's bug must not end the daemon
+        _log.exception("a caller's connection ended by a bug")
+    finally:
+        with anyio.CancelScope(shield=True):
+            await stream.aclose()
+
+
+async def _converse(service: Service, stream: UnixStream, caller: Caller) -> None:
     handlers = Handlers()
     connection = Connection(stream, label="a caller", handlers=handlers)
     watchers: list[Watcher] = []

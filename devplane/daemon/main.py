@@ -6,7 +6,9 @@ import fcntl
 import logging
 import os
 import signal
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -31,6 +33,9 @@ from devplane.store.log import Log
 _log = logging.getLogger("devplane.daemon")
 
 LOG_LIMIT_BYTES = 2 << 20
+LOCK_WAIT_S = 20.0
+"""How long a daemon that is ending may take to let go of the home: its agents get their graces first."""
+LOCK_POLL_S = 0.02
 INSIST_S = 5.0
 """How long the daemon may take for its records once somebody insisted on its end."""
 SWITCH_INTERVAL_S = 0.0005
@@ -47,15 +52,31 @@ class AnotherDaemon(DevplaneError):
 def held_lock(home: Home) -> Iterator[None]:
     """Hold the home's lock: an open file's lock ends with the process, so no pid is believed (G-34).
 
+    One that is just ending, or just starting, is waited for.
+
     Raises:
-        AnotherDaemon: Somebody holds it.
+        AnotherDaemon: Somebody holds it and serves, or does not let go.
     """
     with home.lock.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AnotherDaemon(f"another daemon serves {home.root}") from None
+        give_up_s = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if _is_served(home) or time.monotonic() > give_up_s:
+                    raise AnotherDaemon(f"another daemon serves {home.root}") from None
+            time.sleep(LOCK_POLL_S)
         yield
+
+
+def _is_served(home: Home) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(home.socket()))
+        except OSError:
+            return False
+    return True
 
 
 def serve(home: Home, *, ready_fd: int | None = None, policy: Policy = ask_always) -> None:
@@ -106,15 +127,15 @@ async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | Non
 
 async def _obey_signals(service: Service, tasks: TaskGroup) -> None:
     """One signal asks for a clean end, two insist."""
-    asked = 0
+    has_insisted = False
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         async for number in signals:
             if number == signal.SIGHUP:
                 continue
-            asked += 1
-            if asked == 1:
+            if not service.stopping.is_set():
                 service.stopping.set()
-            elif asked == 2:
+            elif not has_insisted:
+                has_insisted = True
                 # What keeps the end waiting is an agent; without them it takes a moment.
                 _log.warning("insisted: killing what is left of the agents")
                 tree.kill_descendants()

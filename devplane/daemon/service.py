@@ -142,14 +142,15 @@ class Service:
                 state = row["state"] if row else "closed"
                 raise Refused(f"{ask_id} was {state} already by {who}", hint="What is open: devplane inbox.")
         driver = self.driver(text)
-        if not driver.asks:
+        waiting = [each for each in driver.asks.values() if driver.run.has_ask(each.id)]
+        if not waiting:
             raise NotFound(f"{driver.run.id} asks nothing", hint="What is open: devplane inbox.")
-        if len(driver.asks) > 1:
-            listed = ", ".join(f"{each.id} ({each.title})" for each in driver.asks.values())
+        if len(waiting) > 1:
+            listed = ", ".join(f"{each.id} ({each.title})" for each in waiting)
             raise NotFound(
-                f"{driver.run.id} asks {len(driver.asks)} things: {listed}", hint="Name one with --request."
+                f"{driver.run.id} asks {len(waiting)} things: {listed}", hint="Name one with --request."
             )
-        return driver, next(iter(driver.asks.values()))
+        return driver, waiting[0]
 
     def agent_pids(self) -> list[int]:
         return [each.run.pid for each in self.drivers.values() if each.run.pid is not None]

@@ -37,6 +37,8 @@ def parent_of_a_sleeper(**environ: str) -> Iterator[tuple[subprocess.Popen[str],
     ) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
+        while not psutil.Process(child).environ():
+            pass  # it is just becoming what it is to run
         try:
             yield parent, child
         finally:

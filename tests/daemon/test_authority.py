@@ -88,10 +88,14 @@ PASS_ON = textwrap.dedent(
 
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(sys.argv[1])
-    parent = os.getpid()
+    caller = os.getpid()
     if os.fork():
         os._exit(0)
-    while os.getppid() == parent:
+    while True:
+        try:
+            os.kill(caller, 0)  # works until somebody has collected it
+        except ProcessLookupError:
+            break
         time.sleep(0.01)
     request = {"jsonrpc": "2.0", "id": 1, "method": "stop", "params": {"run": sys.argv[2]}}
     connection.sendall(json.dumps(request).encode() + b"\\n")

@@ -183,3 +183,21 @@ async def test_what_was_being_stopped_when_the_daemon_was_killed_is_stopped(tmp_
 async def stop_until_it_breaks(run: Started) -> None:
     with pytest.raises(Exception, match="the daemon ended before it answered"):
         await run.stop()
+
+
+async def test_a_start_in_the_middle_of_an_end_waits_for_its_turn(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        run = await at.person.dispatch(scripted("slow-end", 0.5))
+        await run.until_fact("TurnEnded")
+        at.process.send_signal(signal.SIGTERM)
+        await until(lambda: not at.home.socket().exists())
+        assert at.process.poll() is None
+        second = start_daemon(at.home)
+        try:
+            assert await at.over() == 0
+            async with caller(at.home, at.folder) as person:
+                said = await person.ask(r.Status())
+            assert (said["pid"], said["notes"]) == (second.pid, [])
+        finally:
+            end_daemon(second)
+        assert at.states()[run.id][0] == "interrupted"

@@ -10,7 +10,7 @@ import pytest
 from devplane.control import requests as r
 from devplane.errors import Refused
 from tests.daemon.agents import answers, heard_answers, noted, scripted
-from tests.daemon.harness import Caller, Started, daemon
+from tests.daemon.harness import Started, daemon
 from tests.scripted import log
 from tests.scripted.permissions import ODD_IDS
 
@@ -99,8 +99,6 @@ async def test_g24_the_id_of_an_option_comes_back_as_it_was_offered(tmp_path: Pa
             await caller.ask(r.Decide(ask, option=option))
             assert (await noted(heard, "chosen", number + 1))[-1] == {"chosen": option}
             await run.say("again")
-        raw = heard.read_text("utf-8")
-        assert len(raw.splitlines()) > len(ODD_IDS)
         assert [each["option_id"] for each in reversed(run.decisions())] == list(ODD_IDS)
 
 
@@ -233,10 +231,11 @@ async def test_what_a_rule_decides_is_stored_before_the_agent_hears_of_it(tmp_pa
 
 async def test_an_ask_ends_with_its_run(tmp_path: Path) -> None:
     async with daemon(tmp_path) as caller:
-        ended = await _held(caller)
-        await ended.stop()
-        assert ended.asks() == []
-        assert [each["authority"] for each in ended.decisions()] == ["stopped"]
+        run = await caller.dispatch("demo", "hold")
+        await ask_of(run)
+        await run.stop()
+        assert run.asks() == []
+        assert [each["authority"] for each in run.decisions()] == ["stopped"]
 
 
 async def test_a_run_that_asks_several_things_is_answered_by_name(tmp_path: Path) -> None:
@@ -250,9 +249,3 @@ async def test_a_run_that_asks_several_things_is_answered_by_name(tmp_path: Path
         for ask in run.asks():
             await caller.ask(r.Decide(ask["id"], "allow"))
         assert {each["id"] for each in await answers(heard, 2)} == {11, 12}
-
-
-async def _held(caller: Caller) -> Started:
-    run = await caller.dispatch("demo", "hold")
-    await ask_of(run)
-    return run
