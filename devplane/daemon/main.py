@@ -20,8 +20,8 @@ from anyio.abc import TaskGroup
 from devplane.agents import tree
 from devplane.agents.catalog import Catalog
 from devplane.core.permission import ask_always
+from devplane.daemon.asking import Policy
 from devplane.daemon.board import Board
-from devplane.daemon.drive import Policy
 from devplane.daemon.limits import Limits, from_environment
 from devplane.daemon.listen import listen
 from devplane.daemon.recover import recover

@@ -15,9 +15,10 @@ from devplane.agents import tree
 from devplane.agents.agent import Agent
 from devplane.core import events as e
 from devplane.core import ids
+from devplane.daemon.asking import Policy
 from devplane.daemon.asks import Ask
 from devplane.daemon.board import Board
-from devplane.daemon.drive import Driver, Policy
+from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits
 from devplane.errors import NotFound, Refused
 from devplane.paths import Home
@@ -124,14 +125,14 @@ class Service:
             Refused: It was answered already (with who and when), or its agent is gone.
         """
         for driver in self.drivers.values():
-            if text in driver.asks:
-                return driver, driver.asks[text]
+            if text in driver.asking.open:
+                return driver, driver.asking.open[text]
         with self.reader() as reader:
             if text.startswith("a-"):
                 ask_id = reader.resolve_ask(text)
                 for driver in self.drivers.values():
-                    if ask_id in driver.asks:
-                        return driver, driver.asks[ask_id]
+                    if ask_id in driver.asking.open:
+                        return driver, driver.asking.open[ask_id]
                 row = reader.ask(ask_id)
                 if row is not None and row["state"] == "open":
                     raise Refused(
@@ -142,7 +143,7 @@ class Service:
                 state = row["state"] if row else "closed"
                 raise Refused(f"{ask_id} was {state} already by {who}", hint="What is open: devplane inbox.")
         driver = self.driver(text)
-        waiting = [each for each in driver.asks.values() if driver.run.has_ask(each.id)]
+        waiting = [each for each in driver.asking.open.values() if driver.run.has_ask(each.id)]
         if not waiting:
             raise NotFound(f"{driver.run.id} asks nothing", hint="What is open: devplane inbox.")
         if len(waiting) > 1:

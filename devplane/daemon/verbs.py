@@ -89,7 +89,7 @@ async def say(service: Service, request: r.Say) -> dict[str, Any]:
             await driver.cancel(PERSON)
     except ImpossibleFact:
         raise Refused(f"{driver.run.id} is {driver.run.state}: nothing more can be said to it") from None
-    waits_for = next(iter(driver.asks), None) if is_busy and not request.now else None
+    waits_for = next(iter(driver.asking.open), None) if is_busy and not request.now else None
     return {"run": driver.run.id, "turn": turn, "queued": is_busy, "waits_for": waits_for}
 
 
@@ -114,7 +114,7 @@ async def answer(service: Service, request: r.Reply) -> dict[str, Any]:
 async def _answer(service: Service, driver: Driver, ask: Ask, chosen: Chosen) -> dict[str, Any]:
     if not driver.run.has_ask(ask.id):
         raise Refused(f"{ask.id} was answered already", hint="What is open: devplane inbox.")
-    await driver.answer(ask, chosen, Authority.PERSON, PERSON)
+    await driver.asking.answer(ask, chosen, Authority.PERSON, PERSON)
     return {"run": driver.run.id, "ask": ask.id, "outcome": chosen.outcome, "option": chosen.option}
 
 
