@@ -29,10 +29,10 @@ demo: $(VENV)/installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not slow"
 
 test-slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -m slow --timeout 900
+	$(BIN)/python -m pytest -n 2 -m slow --timeout 900
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
