@@ -71,7 +71,11 @@ def is_refused_where_nobody_trusts(bench: Bench) -> None:
 
 def starts_in_its_ask_first_mode(bench: Bench) -> None:
     prompt = play.script(
-        [play.thinking("Let me think about it.", pieces=1), play.text("I will make a file."), play.shell(COMMAND)],
+        [
+            play.thinking("Let me think about it.", pieces=1),
+            play.text("I will make a file."),
+            play.shell(COMMAND),
+        ],
         [play.text("It is made.")],
     )
     answer = bench.devplane.objects("dispatch", "--agent", bench.agent, "--cwd", str(bench.project), prompt)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from devplane.cli import render
-from devplane.cli.common import ask_daemon, complete_agent, home, json_option, print_json, reader, verb
+from devplane.cli.common import environment, example, home, json_option, print_json, reader, verb
+from devplane.cli.complete import complete_agent
 from devplane.core.text import one_line, visible
 
 if TYPE_CHECKING:
     from devplane.agents.catalog import Agent
+    from devplane.control.requests import Probe
     from devplane.store.answers import SeenRow
 
 app = verb("devplane agents pin codex 2.6.1")
@@ -77,7 +79,7 @@ def _advertised(seen: SeenRow) -> list[str]:
 
 
 def _print(about: dict[str, Any]) -> None:
-    print(f"{render.column(about['id'], 10, 'bold')} {visible(about['name'])}")
+    print(f"{render.column(about['id'], 10, 'bold')} {one_line(about['name'], 60)}")
     source = about["source"] if about["source"] == "built in" else render.home_path(about["source"])
     print(f"           {one_line(shlex.join(about['command']), 200)}  {render.paint(f'({source})', 'dim')}")
     seen = about["seen"]
@@ -95,43 +97,59 @@ def _print(about: dict[str, Any]) -> None:
         print(render.paint(f"           {one_line(about['notes'], 400)}", "dim"))
 
 
-@app.command()
+@app.command(epilog=example("devplane agents add kimi 'npx -y @moonshot/kimi-acp@1.2.0' --name Kimi"))
 def add(
     agent: str = typer.Argument(..., metavar="ID"),
     command: str = typer.Argument(..., help="The command that speaks ACP, in quotes."),
     name: str = typer.Option("", "--name", help="What it is called in lists."),
+    as_json: bool = json_option(),
 ) -> None:
     """Add an agent to agents.toml."""
     from devplane.agents.agents_file import AgentsFile
 
     home().prepare()
     AgentsFile(home().agents_file).add(agent, command, name or None)
-    print(f"added {agent}. See what it can do: devplane agents probe {agent}")
+    _told(agent, f"added {agent}. See what it can do: devplane agents probe {agent}", as_json)
 
 
-@app.command()
+@app.command(epilog=example("devplane agents pin codex 2.6.1"))
 def pin(
     agent: str = typer.Argument(..., metavar="ID", autocompletion=complete_agent),
     version: str = typer.Argument(..., help="An exact version, such as 1.2.3."),
+    as_json: bool = json_option(),
 ) -> None:
     """Pin an agent to an exact version, in agents.toml."""
     from devplane.agents.agents_file import AgentsFile
 
     home().prepare()
     AgentsFile(home().agents_file).pin(agent, version)
-    print(f"{agent} is pinned to {version}")
+    _told(agent, f"{agent} is pinned to {version}", as_json)
 
 
-@app.command()
-def remove(agent: str = typer.Argument(..., metavar="ID", autocompletion=complete_agent)) -> None:
+@app.command(epilog=example("devplane agents remove kimi"))
+def remove(
+    agent: str = typer.Argument(..., metavar="ID", autocompletion=complete_agent),
+    as_json: bool = json_option(),
+) -> None:
     """Remove an agent's table from agents.toml; a built-in agent is then as it was shipped."""
     from devplane.agents.agents_file import AgentsFile
 
     AgentsFile(home().agents_file).remove(agent)
-    print(f"removed {agent}")
+    _told(agent, f"removed {agent}", as_json)
 
 
-@app.command()
+def _told(agent: str, what: str, as_json: bool) -> None:
+    """Say what was done; as JSON, what the agent is now (``null`` when it is no more)."""
+    if not as_json:
+        print(visible(what))
+        return
+    from devplane.agents.catalog import Catalog
+
+    now = Catalog.load(home()).agents.get(agent)
+    print_json({"id": agent, "agent": _about(now, None) if now else None})
+
+
+@app.command(epilog=example("devplane agents probe demo codex"))
 def probe(
     agent: list[str] = typer.Argument(None, metavar="[ID]…", autocompletion=complete_agent),
     as_json: bool = json_option(),
@@ -143,9 +161,11 @@ def probe(
     from devplane.errors import DevplaneError
 
     failed = 0
-    for each in agent or list(Catalog.load(home()).agents):
+    catalog = Catalog.load(home())
+    for each in agent or list(catalog.agents):
+        known = catalog.agents.get(each)
         try:
-            answer = ask_daemon(r.Probe(each, os.getcwd(), dict(os.environ)))
+            answer = _probe(r.Probe(each, os.getcwd(), environment()), known)
         except DevplaneError as error:
             if len(agent or ()) == 1:
                 raise
@@ -157,3 +177,21 @@ def probe(
             print(f"{answer['agent']}: {one_line(answer['name'], 60)} {one_line(answer['version'], 60)}")
     if failed:
         raise typer.Exit(failed)
+
+
+def _probe(request: Probe, agent: Agent | None) -> dict[str, Any]:
+    """Ask the daemon to probe one agent; say on standard error what takes so long."""
+    import anyio
+
+    from devplane.cli.progress import starting
+    from devplane.control import client
+
+    async def ask() -> dict[str, Any]:
+        name = agent.name if agent is not None else request.agent
+        async with (
+            client.connect(home()) as daemon,
+            starting(name, fetches=agent is not None and agent.fetches),
+        ):
+            return await daemon.ask(request)
+
+    return anyio.run(ask)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import io
+import sys
 from typing import Any
 
 import typer
 import typer.core
 import typer.main
+
+from devplane.cli.exits import exiting
 
 VERBS: dict[str, str] = {
     "trust": "trust",
@@ -46,6 +50,11 @@ class Verbs(typer.core.TyperGroup):
         command.epilog = verb.app.info.epilog
         return command
 
+    def invoke(self, ctx: Any) -> Any:
+        # In here, since the library would give endings of its own to a closed pipe and to Ctrl-C.
+        with exiting():
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="devplane",
@@ -53,6 +62,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='\b\nExample: devplane dispatch --agent demo --follow "show me what you can do"',
 )
 
 
@@ -81,7 +91,11 @@ def devplane(
 
 def run() -> None:
     """Run the command line and end the process with the documented exit status."""
-    from devplane.cli.exits import exiting
-
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows no "✓" gets a "?", and not a traceback.
+            stream.reconfigure(errors="replace")
     with exiting():
-        typer.main.get_command(app)(prog_name="devplane")
+        status = typer.main.get_command(app).main(prog_name="devplane", standalone_mode=False)
+        if isinstance(status, int) and status:
+            sys.exit(status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devplane.cli.common import ask_daemon, json_option, print_json, run_argument, verb
+from devplane.cli.common import ask_daemon, json_option, print_json, resolved, run_argument, verb
 
 app = verb("devplane cancel r-4k2")
 
@@ -12,7 +12,7 @@ def cancel(run: str = run_argument(), as_json: bool = json_option()) -> None:
     """End the running turn; the session stays and can be talked to. Its open requests are cancelled."""
     from devplane.control import requests as r
 
-    answer = ask_daemon(r.Cancel(run), start=False)
+    answer = ask_daemon(r.Cancel(resolved(run)))
     if as_json:
         print_json(answer)
     else:

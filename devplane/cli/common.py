@@ -1,10 +1,10 @@
-"""What several verbs need: the home, the store, ids, options that mean the same everywhere."""
+"""What several verbs need: the home, the store, the daemon, and options that mean the same everywhere."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -28,51 +28,28 @@ def reader() -> Reader:
     return Reader.open(home().database)
 
 
-def complete_run(incomplete: str) -> Iterator[str]:
-    """Offer the ids and names of runs."""
+def resolved(run: str) -> str:
+    """Return the id of the run that `run` means.
+
+    Asked before a daemon is: a typo must not start one.
+
+    Raises:
+        NotFound: No run is meant, or several are.
+    """
     with reader() as store:
-        for row in store.runs(all=True):
-            for word in (row["id"], row["name"]):
-                if word and word.startswith(incomplete):
-                    yield word
+        return store.resolve(run)
 
 
-def complete_ask(incomplete: str) -> Iterator[str]:
-    """Offer the ids of open asks, then those of runs."""
-    with reader() as store:
-        for row in store.asks():
-            if row["id"].startswith(incomplete):
-                yield row["id"]
-    yield from complete_run(incomplete)
+def has_daemon() -> bool:
+    """Whether somebody listens on the home's control socket."""
+    import socket
 
-
-def complete_agent(incomplete: str) -> Iterator[str]:
-    from devplane.agents.catalog import Catalog
-
-    yield from (each for each in Catalog.load(home()).agents if each.startswith(incomplete))
-
-
-def run_argument() -> Any:
-    return typer.Argument(..., metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False)
-
-
-def json_option() -> Any:
-    return typer.Option(False, "--json", help="One JSON object, or one a line.")
-
-
-def print_json(value: Any) -> None:
-    print(json.dumps(value), flush=True)
-
-
-def verb(example: str) -> typer.Typer:
-    """Return the app of one verb; `example` ends its help."""
-    return typer.Typer(
-        rich_markup_mode=None,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        epilog=f"Example: {example}",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(home().socket()))
+        except OSError:
+            return False
+    return True
 
 
 def ask_daemon(request: Any, *, start: bool = True) -> dict[str, Any]:
@@ -86,3 +63,54 @@ def ask_daemon(request: Any, *, start: bool = True) -> dict[str, Any]:
             return await daemon.ask(request)
 
     return anyio.run(ask)
+
+
+def text_of(words: list[str]) -> str:
+    """Return the words of a prompt as one text; a lone ``-`` is all of standard input."""
+    text = " ".join(words)
+    if text == "-":
+        return sys.stdin.buffer.read().decode("utf-8", "replace")
+    # A word that is no UTF-8 would get no further than here: it cannot be sent as JSON text.
+    return text.encode("utf-8", "replace").decode()
+
+
+def environment() -> dict[str, str]:
+    """Return the caller's environment, without what is no UTF-8 and so cannot be sent."""
+    kept = {}
+    for name, value in os.environ.items():
+        try:
+            (name + value).encode()
+        except UnicodeEncodeError:
+            continue
+        kept[name] = value
+    return kept
+
+
+def run_argument() -> Any:
+    from devplane.cli.complete import complete_run
+
+    return typer.Argument(..., metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False)
+
+
+def json_option() -> Any:
+    return typer.Option(False, "--json", help="One JSON object, or one a line.")
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value), flush=True)
+
+
+def example(line: str) -> str:
+    """Return the end of a verb's help."""
+    return f"\b\nExample: {line}"
+
+
+def verb(line: str) -> typer.Typer:
+    """Return the app of one verb; `line` is the example that ends its help."""
+    return typer.Typer(
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        epilog=example(line),
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )

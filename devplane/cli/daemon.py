@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from typing import Any
 
 import typer
 
-from devplane.cli.common import ask_daemon, home, json_option, print_json, verb
+from devplane.cli import render
+from devplane.cli.common import ask_daemon, example, home, json_option, print_json, verb
 from devplane.core.text import visible
 from devplane.errors import NoDaemon
 
@@ -19,7 +21,7 @@ def daemon() -> None:
     """See, end and read the daemon."""
 
 
-@app.command()
+@app.command(epilog=example("devplane daemon status"))
 def status(as_json: bool = json_option()) -> None:
     """Say whether a daemon serves this home. Exit status 6 when none does."""
     from devplane.control import requests as r
@@ -29,14 +31,14 @@ def status(as_json: bool = json_option()) -> None:
         print_json(answer)
         return
     print(f"version {answer['version']}, pid {answer['pid']}, serving {answer['home']}")
-    print(f"{len(answer['runs'])} runs in play")
+    print(f"{render.count(len(answer['runs']), 'run')} in play")
     for note in answer["notes"]:
         print(f"  {visible(note)}")
     if answer["failed_writes"]:
         print(f"  {answer['failed_writes']} writes to the store failed: the record has gaps")
 
 
-@app.command()
+@app.command(epilog=example("devplane daemon stop"))
 def stop(as_json: bool = json_option()) -> None:
     """End the daemon. Its runs become interrupted, its agents are ended, open asks stay open."""
     from devplane.control import requests as r
@@ -52,16 +54,20 @@ def stop(as_json: bool = json_option()) -> None:
     elif answer["pid"] is None:
         print("no daemon is running")
     else:
-        print(f"stopped, {len(answer['interrupted'])} runs interrupted")
+        print(f"stopped, {render.count(len(answer['interrupted']), 'run')} interrupted")
 
 
-@app.command()
-def logs(lines: int = typer.Option(40, "--lines", "-n", min=1, help="How many of the last lines.")) -> None:
+@app.command(epilog=example("devplane daemon logs -n 100"))
+def logs(
+    lines: int = typer.Option(40, "--lines", "-n", min=1, help="How many of the last lines."),
+    as_json: bool = json_option(),
+) -> None:
     """Print the end of the daemon's log."""
     path = home().log
     if not path.exists():
-        print(f"no log yet: {path}")
+        print(f"no log yet: {path}", file=sys.stderr)
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in deque(file, maxlen=lines):
-            print(visible(line.rstrip("\n")))
+            text = line.rstrip("\n")
+            print_json({"line": text}) if as_json else print(visible(text))

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from devplane.cli.common import complete_agent, json_option, print_json, reader, verb
+from devplane.cli.common import environment, json_option, print_json, reader, text_of, verb
+from devplane.cli.complete import complete_agent
+from devplane.core.text import one_line, visible
 from devplane.errors import UsageError
+
+if TYPE_CHECKING:
+    from devplane.cli.following import Live
+    from devplane.cli.outcome import Outcome
+    from devplane.control.requests import Dispatch
 
 app = verb('devplane dispatch --agent codex --follow "review the auth change"')
 
@@ -42,101 +49,66 @@ def dispatch(
     """
     import anyio
 
-    text = " ".join(prompt)
-    if text == "-":
-        text = sys.stdin.read()
-    if not text.strip():
-        raise UsageError("the prompt is empty", hint='Say what to do: devplane dispatch "…", or - for stdin.')
-    anyio.run(
-        _dispatch,
-        agent,
-        os.path.abspath(cwd),
-        text,
-        model or None,
-        mode or None,
-        follow,
-        thinking,
-        wait,
-        as_json,
-    )
-
-
-async def _dispatch(
-    agent: str,
-    cwd: str,
-    text: str,
-    model: str | None,
-    mode: str | None,
-    follow: bool,
-    thinking: bool,
-    wait: bool,
-    as_json: bool,
-) -> None:
-    from devplane.cli.following import Outcome, live, until_open
     from devplane.control import requests as r
 
-    request = r.Dispatch(agent, cwd, text, model, mode, dict(os.environ))
+    text = text_of(prompt)
+    if not text.strip():
+        raise UsageError("the prompt is empty", hint='Say what to do: devplane dispatch "…", or - for stdin.')
+    request = r.Dispatch(agent, os.path.abspath(cwd), text, model or None, mode or None, environment())
+    anyio.run(_dispatch, request, follow, thinking, wait, as_json)
+
+
+async def _dispatch(request: Dispatch, follow: bool, thinking: bool, wait: bool, as_json: bool) -> None:
+    from devplane.cli.following import goes_on, history, live, until_open
+    from devplane.cli.outcome import Outcome
+
     async with live() as connection:
         answer = await connection.daemon.ask(request)
         run = answer["run"]
-        outcome = Outcome(run, answer["turn"])
-        try:
+        with goes_on(run):
             watched = await connection.watch(run)
-            frames = connection.frames()
-            _catch_up(run, watched, outcome)
+            outcome = Outcome(run, answer["turn"], is_live=watched["live"])
             if as_json and not wait:
                 print_json({key: answer[key] for key in ("run", "turn", "agent", "cwd")})
             if follow:
-                await _follow(connection, frames, outcome, watched, as_json, thinking)
+                await _follow(connection, outcome, answer, watched, as_json, thinking)
                 return
-            if not outcome.is_open and outcome.ending is None:
-                await until_open(frames, outcome, answer)
-            if not outcome.is_open:
-                outcome.check()
+            for frame in history(run, watched):
+                outcome.take(frame)
+            await until_open(connection, outcome, answer, lambda frame: None)
             if wait:
-                await _wait(frames, outcome, as_json)
+                await _wait(connection, outcome, as_json)
+            elif not outcome.is_open:
+                outcome.check()
             elif not as_json:
-                print(f"started {answer['agent_name']} in {answer['cwd']}: {run}")
+                print(f"started {one_line(answer['agent_name'])} in {one_line(answer['cwd'], 500)}: {run}")
                 print(f"  devplane tail {run}    watch it", file=sys.stderr)
-        except (KeyboardInterrupt, anyio_cancelled()):
-            print(f"\n{run} goes on. Stop it: devplane stop {run}", file=sys.stderr)
-            raise
-
-
-def anyio_cancelled() -> type[BaseException]:
-    import anyio
-
-    return anyio.get_cancelled_exc_class()
-
-
-def _catch_up(run: str, watched: dict[str, Any], outcome: Any) -> None:
-    """Take in what happened between the dispatch and the watch."""
-    from devplane.cli.following import history
-
-    for frame in history(run, watched, None):
-        outcome.take(frame)
 
 
 async def _follow(
-    connection: Any, frames: Any, outcome: Any, watched: dict[str, Any], as_json: bool, thinking: bool
+    connection: Live,
+    outcome: Outcome,
+    answer: dict[str, Any],
+    watched: dict[str, Any],
+    as_json: bool,
+    thinking: bool,
 ) -> None:
     import anyio
 
-    from devplane.cli.following import answer_by_key, history
+    from devplane.cli.following import history, until_open, until_over
+    from devplane.cli.keys import answer_by_key
     from devplane.cli.stream import Printer, printer
 
     show = printer(as_json=as_json, thinking=thinking, prompts=False)
-    for frame in history(outcome.run, watched, None):
+    for frame in history(outcome.run, watched):
+        outcome.take(frame)
         show.show(frame)
+    show.caught_up()
+    await until_open(connection, outcome, answer, show.show)
     async with anyio.create_task_group() as tasks:
-        if not as_json:
-            tasks.start_soon(answer_by_key, outcome, show, connection.daemon)
-        if not outcome.is_over:
-            async for frame in frames:
-                outcome.take(frame)
-                show.show(frame)
-                if outcome.is_over or frame["kind"] == "gone":
-                    break
+        if isinstance(show, Printer):
+            tasks.start_soon(answer_by_key, show, connection.daemon)
+        await until_over(connection, outcome, show.show)
         tasks.cancel_scope.cancel()
     if isinstance(show, Printer):
         _summary(outcome.run, show)
@@ -159,17 +131,26 @@ def _summary(run: str, show: Any) -> None:
         show.line(render.paint(f'devplane say {run} "…"   ·   devplane stop {run}', "dim"))
 
 
-async def _wait(frames: Any, outcome: Any, as_json: bool) -> None:
+async def _wait(connection: Live, outcome: Outcome, as_json: bool) -> None:
+    from devplane.cli.following import until_over
+
     told: set[str] = set()
-    if not outcome.is_over:
-        async for frame in frames:
-            outcome.take(frame)
-            for ask in outcome.asks:
-                if ask not in told:
-                    told.add(ask)
-                    print(f"{outcome.run} asks: devplane inbox", file=sys.stderr, flush=True)
-            if outcome.is_over or frame["kind"] == "gone":
-                break
+
+    def tell(ask: str, title: str) -> None:
+        if ask not in told:
+            told.add(ask)
+            print(f"{outcome.run} waits for an answer: {one_line(title)}", file=sys.stderr)
+            print(f"  devplane inbox shows all of it; devplane decide {ask} …", file=sys.stderr, flush=True)
+
+    def see(frame: dict[str, Any]) -> None:
+        if frame["kind"] == "fact" and frame["name"] in ("PermissionAsked", "QuestionAsked"):
+            fact = frame["fact"]
+            tell(fact["ask"], fact.get("title") or fact.get("message") or "")
+
+    with reader() as store:
+        for row in store.asks("open", outcome.run):
+            tell(row["id"], row["title"])
+    await until_over(connection, outcome, see)
     with reader() as store:
         said = "".join(
             entry["text"]
@@ -180,7 +161,5 @@ async def _wait(frames: Any, outcome: Any, as_json: bool) -> None:
         reason = outcome.stop_reason
         print_json({"run": outcome.run, "turn": outcome.turn, "stop_reason": reason, "text": said})
     elif said.strip():
-        from devplane.core.text import visible
-
         print(visible(said.strip()))
     outcome.check()

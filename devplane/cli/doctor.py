@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,6 +11,12 @@ from devplane.cli import render
 from devplane.cli.common import ask_daemon, home, json_option, print_json, reader, verb
 from devplane.core.text import visible
 from devplane.errors import DevplaneError, NoDaemon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devplane.agents.catalog import Catalog
+    from devplane.store.answers import SeenRow
 
 app = verb("devplane doctor --verify")
 
@@ -36,7 +43,7 @@ def doctor(
         if not problems:
             print("all is well")
     if problems:
-        raise Unsound(f"{len(problems)} problems")
+        raise Unsound(f"{render.count(len(problems), 'problem')} found", hint="Each is named above.")
 
 
 def _report(verify: bool) -> dict[str, Any]:
@@ -58,7 +65,8 @@ def _report(verify: bool) -> dict[str, Any]:
             checked, wrong = _verify(store)
             facts["verified"] = f"{checked} runs folded again"
             problems += wrong
-        live = [row["id"] for row in store.runs(all=True) if row["live"]]
+        live = [row for row in store.runs(all=True) if row["live"]]
+        seen = store.agents_seen()
     try:
         status = ask_daemon(r.Status(), start=False)
         facts["daemon"] = f"version {status['version']}, pid {status['pid']}, {len(status['runs'])} runs"
@@ -67,13 +75,48 @@ def _report(verify: bool) -> dict[str, Any]:
     except NoDaemon:
         facts["daemon"] = "not running"
         if live:
-            facts["left over"] = f"{', '.join(live)}: closed at the daemon's next start"
+            named = ", ".join(row["id"] for row in live)
+            facts["left over"] = f"{named}: closed at the daemon's next start"
+        problems += [
+            f"{row['id']}: its agent still runs, pid {row['snapshot']['pid']}, without a daemon; "
+            "the next start of one ends it"
+            for row in live
+            if _still_runs(row["snapshot"])
+        ]
     except DevplaneError as error:
         problems.append(str(error))
     catalog = Catalog.load(home())
-    facts["agents"] = ", ".join(catalog.agents)
+    facts["agents"] = ", ".join(_agents(catalog, seen))
     problems += catalog.problems
     return {"facts": {key: str(value) for key, value in facts.items()}, "problems": problems}
+
+
+def _still_runs(snapshot: dict[str, Any]) -> bool:
+    """Whether a run's agent is alive: that very process, and not another that has its pid now."""
+    import psutil
+
+    pid, started_s = snapshot["pid"], snapshot["pid_started_s"]
+    if pid is None or started_s is None:
+        return False
+    try:
+        process = psutil.Process(pid)
+        is_same = abs(process.create_time() - started_s) < 1.0
+        return is_same and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _agents(catalog: Catalog, seen: list[SeenRow]) -> Iterator[str]:
+    """Yield each agent with the version that it reported last, and the pin that it did not match."""
+    reported = {(row["agent"], row["command"]): row["version"] for row in seen}
+    for agent in catalog.agents.values():
+        version = reported.get((agent.id, shlex.join(agent.command)), "not probed")
+        wrong = (
+            f", not its pin {agent.expected_version}"
+            if version not in (None, "not probed", agent.expected_version) and agent.expected_version
+            else ""
+        )
+        yield f"{agent.id} ({version or 'version not reported'}{wrong})"
 
 
 def _verify(store: Any) -> tuple[int, list[str]]:

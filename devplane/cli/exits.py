@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from devplane.core.text import visible
 from devplane.errors import DevplaneError
@@ -23,32 +24,50 @@ def exiting() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output has gone; Python would complain once more while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except DevplaneError as error:
-        sys.exit(told(error))
-    except BaseExceptionGroup as group:
-        only = _only(group)
-        if isinstance(only, KeyboardInterrupt):
-            sys.exit(INTERRUPTED)
-        if isinstance(only, DevplaneError):
-            sys.exit(told(only))
-        raise
+    except BaseException as error:
+        status = _status_of(_only(error))
+        if status is None:
+            raise
+        sys.exit(status)
 
 
 def told(error: DevplaneError) -> int:
     """Print what is wrong and what to do; return the exit status."""
-    print(f"devplane: {visible(str(error))}", file=sys.stderr)
-    if error.hint:
-        print(f"  {visible(error.hint)}", file=sys.stderr)
+    _tell(str(error), error.hint)
     return error.exit_status
 
 
-def _only(group: BaseException) -> BaseException:
-    while isinstance(group, BaseExceptionGroup):
-        group = group.exceptions[0]
-    return group
+def _status_of(error: BaseException) -> int | None:
+    match error:
+        case DevplaneError():
+            return told(error)
+        case KeyboardInterrupt():
+            return INTERRUPTED
+        case BrokenPipeError():
+            # The reader of our output has gone; Python would complain once more while it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        case _ if hasattr(error, "format_message"):
+            return _told_usage(error)
+        case _:
+            return None
+
+
+def _told_usage(error: Any) -> int:
+    """What the command line's library found wrong; its class lives elsewhere from version to version."""
+    message = str(error.format_message()).strip().rstrip(".")
+    where = error.ctx.command_path if getattr(error, "ctx", None) is not None else "devplane"
+    _tell(message[:1].lower() + message[1:], f"See: {where} --help")
+    return int(error.exit_code)
+
+
+def _tell(what: str, to_do: str | None) -> None:
+    print(f"devplane: {visible(what)}", file=sys.stderr)
+    if to_do:
+        print(f"  {visible(to_do)}", file=sys.stderr)
+
+
+def _only(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 import sys
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
-import anyio.abc
 
 from devplane.cli.common import home, reader
-from devplane.cli.render import paint
-from devplane.cli.stream import Frame, JsonPrinter, Printer, frame_of
+from devplane.cli.outcome import Outcome
+from devplane.cli.progress import starting
+from devplane.cli.stream import Frame, frame_of
 from devplane.control import client
 from devplane.control import requests as r
 from devplane.control.client import Client
-from devplane.core.text import visible
-from devplane.errors import AgentFailed, DevplaneError
+from devplane.errors import DevplaneError, NoDaemon
 
-NOTICE_AFTER_S = 1.0
-"""A start that takes longer than this says what it is waiting for."""
+ALIVE_EVERY_S = 2.0
+"""How often a watcher makes sure that the daemon is still there: one that was killed says nothing."""
+SETTLED_BY_S = 3.0
+"""A turn that ended before the watch began may have settled before it, too."""
 
 
 class Live:
-    """A daemon connection and the frames that it sends."""
+    """A daemon connection and the frames that it sends: iterate to get them."""
 
     def __init__(self, daemon: Client, frames: Any) -> None:
         self.daemon = daemon
         self._frames = frames
 
-    async def frames(self) -> AsyncIterator[Frame]:
-        async for frame in self._frames:
-            yield frame
+    def __aiter__(self) -> Live:
+        return self
+
+    async def __anext__(self) -> Frame:
+        """Return the next frame.
+
+        Raises:
+            NoDaemon: The daemon ended without a word; a clean end is a ``gone`` frame.
+        """
+        try:
+            frame: Frame = await self._frames.receive()
+        except anyio.EndOfStream:
+            raise NoDaemon(
+                "the daemon is gone", hint="Its next start closes what it left: devplane daemon logs."
+            ) from None
+        return frame
 
     async def watch(self, run: str) -> dict[str, Any]:
         return await self.daemon.ask(r.Watch(run))
@@ -46,157 +57,79 @@ class Live:
 async def live(*, start: bool = True) -> AsyncIterator[Live]:
     """Yield a connection whose frames can be iterated."""
     sender, receiver = anyio.create_memory_object_stream[Frame](math.inf)
-    async with sender, receiver, client.connect(home(), start=start, on_frame=sender.send_nowait) as daemon:
+
+    async def end_with_the_daemon(daemon: Client) -> None:
+        try:
+            while True:
+                await anyio.sleep(ALIVE_EVERY_S)
+                await daemon.ask(r.Status())
+        except DevplaneError:
+            sender.close()
+
+    async with (
+        sender,
+        receiver,
+        client.connect(home(), start=start, on_frame=sender.send_nowait) as daemon,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(end_with_the_daemon, daemon)
         yield Live(daemon, receiver)
+        tasks.cancel_scope.cancel()
 
 
-def history(run: str, answer: dict[str, Any], last: int | None) -> Iterator[Frame]:
+def history(run: str, watched: dict[str, Any], last: int | None = None) -> Iterator[Frame]:
     """Yield what the store has of `run` up to the moment that a `Watch` was answered for."""
-    pos, open_chars, is_live = answer["pos"], answer["open"], answer["live"]
+    pos, open_chars = watched["pos"], watched["open"]
     with reader() as store:
-        for entry in store.transcript(run, last=last):
-            if is_live and entry["pos"] > pos:
+        if not watched["live"]:
+            yield from map(frame_of, store.transcript(run, last=last))
+            return
+        # Counted back from that moment, and not from the end: the run goes on meanwhile.
+        after = -1 if last is None else max(-1, pos - last)
+        for entry in store.transcript(run, after_pos=after):
+            if entry["pos"] > pos:
                 return
             frame = frame_of(entry)
-            if is_live and entry["pos"] == pos and entry["type"] == "fragment" and open_chars:
+            if entry["pos"] == pos and entry["type"] == "fragment" and open_chars:
                 # It went on growing after the watch began; the rest comes live.
                 frame["text"] = frame["text"][:open_chars]
             yield frame
 
 
-class Outcome:
-    """What a followed run has come to, as its frames tell."""
-
-    def __init__(self, run: str, turn: str) -> None:
-        self.run = run
-        self.turn = turn
-        self.is_open = False
-        self.stop_reason: str | None = None
-        self.error = ""
-        self.ending: dict[str, Any] | None = None
-        self.is_settled = False
-        self.asks: dict[str, dict[str, Any]] = {}
-
-    def take(self, frame: Frame) -> None:
-        if frame["kind"] == "settled" and frame["turn"] == self.turn:
-            self.is_settled = True
-        elif frame["kind"] == "fact":
-            self._fact(frame["name"], frame["fact"])
-
-    def _fact(self, name: str, fact: dict[str, Any]) -> None:
-        match name:
-            case "TurnStarted" if fact["turn"] == self.turn:
-                self.is_open = True
-            case "TurnEnded" if fact["turn"] == self.turn:
-                self.stop_reason = fact["stop_reason"]
-            case "TurnFailed" if fact["turn"] == self.turn:
-                self.stop_reason = "cancelled" if fact["cancelled"] else "error"
-                self.error = fact["error"]
-            case "RunEnded":
-                self.ending = fact
-            case "PermissionAsked" | "QuestionAsked":
-                self.asks[fact["ask"]] = fact
-            case "AskAnswered" | "AskWithdrawn":
-                self.asks.pop(fact["ask"], None)
-            case _:
-                pass
-
-    @property
-    def is_over(self) -> bool:
-        return self.is_settled or self.ending is not None
-
-    def check(self) -> None:
-        """Raise what the exit status is to say.
-
-        Raises:
-            AgentFailed: The run failed, the turn did, or the agent refused.
-            DevplaneError: The turn ended in another way than by the agent's own end.
-        """
-        if self.ending is not None and self.ending["ending"] == "failed":
-            raise AgentFailed(self.ending["reason"], hint=self.ending["hint"] or None)
-        if self.stop_reason == "error":
-            raise AgentFailed(f"the turn failed: {self.error}", hint=f"See: devplane show {self.run}")
-        if self.stop_reason == "refusal":
-            raise AgentFailed("the agent refused", hint=f"See: devplane show {self.run}")
-        if self.stop_reason != "end_turn":
-            how = self.stop_reason or (self.ending["ending"] if self.ending else "no reason given")
-            raise DevplaneError(
-                f"the turn did not end by itself: {how}", hint=f"See: devplane show {self.run}"
-            )
-
-
-async def until_open(frames: AsyncIterator[Frame], outcome: Outcome, answer: dict[str, Any]) -> None:
-    """Wait until the prompt is sent, or the start failed; say on a terminal what takes so long."""
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_say_what_takes_so_long, answer)
-        async for frame in frames:
-            outcome.take(frame)
-            if outcome.is_open or outcome.ending is not None or frame["kind"] == "gone":
-                break
-        tasks.cancel_scope.cancel()
-
-
-async def _say_what_takes_so_long(answer: dict[str, Any]) -> None:
-    await anyio.sleep(NOTICE_AFTER_S)
-    began = time.monotonic() - NOTICE_AFTER_S
-    is_terminal = sys.stderr.isatty()
-    fetching = " (its first start may download it)" if answer["fetches"] else ""
-    name = visible(answer["agent_name"])
-    if not is_terminal:
-        print(f"starting {name}{fetching} …", file=sys.stderr, flush=True)
-        await anyio.sleep_forever()
-    try:
-        while True:
-            line = f"starting {name}{fetching} … {time.monotonic() - began:.0f} s"
-            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
-            await anyio.sleep(0.5)
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-async def answer_by_key(outcome: Outcome, show: Printer | JsonPrinter, daemon: Client) -> None:
-    """Let the person at the terminal answer the oldest open permission request with one key."""
-    with _keys() as is_there:
-        if not is_there:
-            return
-        while True:
-            await anyio.wait_readable(sys.stdin.fileno())
-            key = os.read(sys.stdin.fileno(), 1).decode("utf-8", "replace")
-            ask = next((each for each in outcome.asks.values() if "options" in each), None)
-            if ask is None:
-                continue
-            request = _request_of(key, ask)
-            if request is None:
-                if isinstance(show, Printer):
-                    show.line(paint("    a = allow, d = deny, 1-9 = an option", "dim"))
-                continue
-            try:
-                await daemon.ask(request)
-            except DevplaneError as error:
-                if isinstance(show, Printer):
-                    show.line(paint(f"    {visible(str(error))}", "red"))
-
-
-def _request_of(key: str, ask: dict[str, Any]) -> r.Decide | None:
-    if key in ("a", "d"):
-        return r.Decide(ask["ask"], decision={"a": "allow", "d": "deny"}[key])
-    if key.isdigit() and 0 < int(key) <= len(ask["options"]):
-        return r.Decide(ask["ask"], option=ask["options"][int(key) - 1]["id"])
-    return None
-
-
-@contextlib.contextmanager
-def _keys() -> Iterator[bool]:
-    """Read single keys while the body runs; the terminal is put back whatever happens."""
-    import termios
-    import tty
-
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        yield False
+async def until_open(
+    connection: Live, outcome: Outcome, answer: dict[str, Any], see: Callable[[Frame], None]
+) -> None:
+    """Wait until the prompt is sent, or the start failed; say meanwhile what takes so long."""
+    if outcome.is_open or outcome.ending is not None:
         return
-    before = termios.tcgetattr(sys.stdin)
+    async with starting(answer["agent_name"], fetches=answer["fetches"]) as clear:
+        async for frame in connection:
+            outcome.take(frame)
+            clear()
+            see(frame)
+            if outcome.is_open or outcome.ending is not None:
+                return
+
+
+async def until_over(connection: Live, outcome: Outcome, see: Callable[[Frame], None]) -> None:
+    """Wait until the turn, and those that were queued behind it, ended and settled, or the run is gone."""
+    if outcome.is_over:
+        return
+    with anyio.move_on_after(SETTLED_BY_S if outcome.has_ended else math.inf) as scope:
+        async for frame in connection:
+            outcome.take(frame)
+            see(frame)
+            if outcome.is_over:
+                return
+            if not outcome.has_ended:
+                scope.deadline = math.inf
+
+
+@contextmanager
+def goes_on(run: str) -> Iterator[None]:
+    """When the person stops watching, say that the run was not stopped."""
     try:
-        tty.setcbreak(sys.stdin.fileno())
-        yield True
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        yield
+    except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+        print(f"\n{run} goes on. Stop it: devplane stop {run}", file=sys.stderr)
+        raise

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
-from devplane.cli import render
+from devplane.cli import asking, render
 from devplane.cli.common import json_option, print_json, reader, verb
-from devplane.core.text import one_line, visible
+from devplane.core.text import one_line
 
 if TYPE_CHECKING:
     from devplane.store.answers import AskRow, RunRow
@@ -38,8 +37,9 @@ def inbox(as_json: bool = json_option()) -> None:
         return
     if not items:
         print("nothing waits for you")
+    by_id = {ask["id"]: ask for ask in asks}
     for item in items:
-        _print(item, now_ms)
+        _print(item, by_id, now_ms)
 
 
 def _ask(ask: AskRow, row: RunRow | None) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _ended(row: RunRow) -> dict[str, Any]:
     }
 
 
-def _print(item: dict[str, Any], now_ms: int) -> None:
+def _print(item: dict[str, Any], rows: dict[str, AskRow], now_ms: int) -> None:
     level = render.paint(" !", "yellow") if item["level"] == "high" else "  "
     title = one_line(item["title"], 300)
     print(f"{level} {render.paint(title, 'bold')} [{item['kind']}]  {render.age(item['since_ms'], now_ms)}")
@@ -83,27 +83,11 @@ def _print(item: dict[str, Any], now_ms: int) -> None:
     if item["ask"] is None:
         print(f"     devplane show {item['run']}")
         return
-    subject = item["subject"]
-    if subject and subject != item["title"]:
-        for line in visible(subject).split("\n"):
-            print(f"       {line}")
-    for line in visible(item["content"]).splitlines()[:20] if item["content"] else ():
-        print(render.paint(f"       {line}", "dim"))
+    request = asking.of_row(rows[item["ask"]])
+    for line in asking.wanted(request):
+        print(f"       {line}")
     if not item["answerable"]:
         print("     its agent is gone; the run was interrupted")
         return
-    if item["kind"] == "question":
-        for name, schema in ((item["form"] or {}).get("properties") or {}).items():
-            about = schema.get("title") or schema.get("description") or schema.get("type") or ""
-            choices = ", ".join(str(each) for each in schema.get("enum") or ())
-            shown = f"{about} ({choices})" if choices else str(about)
-            print(f"       --answer {one_line(name, 60)}=…   {one_line(shown, 200)}")
-        print(f"     devplane decide {item['ask']} --answer FIELD=VALUE")
-        return
-    print(f"     devplane decide {item['ask']} --decision allow|deny")
-    for option in item["options"]:
-        if option["kind"] not in ("allow_once", "reject_once"):
-            shown = one_line(option["name"], 200)
-            print(
-                f"     devplane decide {item['ask']} --option {visible(shlex.quote(option['id']))}   {shown}"
-            )
+    for line in asking.commands(request):
+        print(f"     {line}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from devplane.cli import render
-from devplane.cli.common import json_option, print_json, reader, verb
+from devplane.cli.common import has_daemon, json_option, print_json, reader, verb
 from devplane.core.text import one_line
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 app = verb("devplane ls --needs-you")
 
 NEEDS_YOU = ("waiting", "failed", "interrupted")
+ORPHANED = "no daemon is running: what is in play here was left by one; the next closes it as interrupted"
 
 
 @app.command(name="ls")
@@ -46,12 +48,14 @@ def ls(
         rows = [row for row in rows if row["live"]]
     if needs_you:
         rows = [row for row in rows if row["state"] in NEEDS_YOU]
+    if any(row["live"] for row in rows) and not has_daemon():
+        print(ORPHANED, file=sys.stderr)
     if as_json:
         for row in rows:
             print_json(summary(row))
         return
     if not rows:
-        print("no runs" if everything else "no runs in play (devplane ls --all shows ended ones)")
+        print(_nothing(everything, needs_you, project))
         return
     print(_counts(rows))
     for name in dict.fromkeys(row["project"] for row in rows):
@@ -76,11 +80,22 @@ def summary(row: RunRow) -> dict[str, Any]:
     }
 
 
+def _nothing(everything: bool, needs_you: bool, project: str) -> str:
+    """Say no more than was looked at: other agents of this machine are not seen here."""
+    where = " in this checkout" if project else ""
+    if needs_you:
+        return f"no run{where} needs you"
+    if everything:
+        return f"no runs{where}"
+    return f"no runs in play{where}: what devplane did not start is not seen (ended ones: devplane ls --all)"
+
+
 def _counts(rows: list[RunRow]) -> str:
     states = [row["state"] for row in rows]
-    known = ("working", "waiting", "idle", "starting", "failed", "interrupted", "stopped", "completed")
     words = {"waiting": "need you"}
-    parts = [f"{states.count(each)} {words.get(each, each)}" for each in known if each in states]
+    # What needs a person first; every state has its share, so that the parts make up the whole.
+    order = dict.fromkeys(["waiting", "working", *render.GLYPHS, *states])
+    parts = [f"{states.count(each)} {words.get(each, each)}" for each in order if each in states]
     noun = "run" if len(rows) == 1 else "runs"
     return f"{len(rows)} {noun} · " + " · ".join(parts)
 

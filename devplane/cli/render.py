@@ -34,7 +34,7 @@ NOT_REPORTED = "not reported by this agent"
 
 
 def has_colour(stream: TextIO) -> bool:
-    return "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb" and stream.isatty()
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
@@ -46,9 +46,13 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 def width(text: str) -> int:
     """Return how many columns `text` (without colours) takes."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def column(text: str, columns: int, colour: str | None = None) -> str:
@@ -94,6 +98,10 @@ def context(used: int | None, size: int | None) -> str:
     if not size:
         return f"{used:,} tokens"
     return f"{used:,} of {size:,} tokens ({used * 100 // size}%)"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def home_path(path: str) -> str:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from devplane.cli.common import ask_daemon, json_option, print_json, run_argument, verb
+from devplane.cli.common import ask_daemon, json_option, print_json, resolved, run_argument, text_of, verb
 
 app = verb('devplane say r-4k2 "use the existing middleware"')
 
@@ -21,8 +21,7 @@ def say(
     """Say more to a run. While a turn runs it is queued, and sent when that turn ends."""
     from devplane.control import requests as r
 
-    said = " ".join(text)
-    answer = ask_daemon(r.Say(run, sys.stdin.read() if said == "-" else said, now), start=False)
+    answer = ask_daemon(r.Say(resolved(run), text_of(text), now))
     if as_json:
         print_json(answer)
     elif answer["queued"]:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from devplane.cli import render
+from devplane.cli import asking, render
 from devplane.cli.common import json_option, print_json, reader, run_argument, verb
 from devplane.core.text import one_line, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from devplane.store.answers import AskRow, RunRow
 
 app = verb("devplane show r-4k2")
@@ -74,7 +76,7 @@ def _head(row: RunRow, run: dict[str, Any]) -> list[str]:
         add("", one_line(run["hint"], 1000))
     if run["last_error"]:
         add("error", render.paint(one_line(run["last_error"], 2000), "red"))
-    agent = f"{run['agent_name']} ({run['agent']})"
+    agent = f"{one_line(run['agent_name'], 60)} ({run['agent']})"
     add("agent", f"{agent} {one_line(run['reported_version'] or 'version not reported', 60)}")
     for warning in dict.fromkeys(run["warnings"]):
         add("warning", render.paint(one_line(warning, 500), "yellow"))
@@ -96,18 +98,15 @@ def _head(row: RunRow, run: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _ask(ask: AskRow, is_live: bool) -> list[str]:
-    lines = [f"  {render.paint('asks', 'yellow'):<9}      {one_line(ask['title'], 500)}  ({ask['id']})"]
-    subject = ask["payload"].get("subject") or ""
-    if subject and subject != ask["title"]:
-        lines += [f"            {line}" for line in visible(subject).split("\n")]
-    if not is_live:
-        return [*lines, "            its agent is gone"]
-    if ask["kind"] == "permission":
-        lines.append(f"            devplane decide {ask['id']} --decision allow|deny")
+def _ask(ask: AskRow, is_live: bool) -> Iterator[str]:
+    request = asking.of_row(ask)
+    since = render.age(ask["asked_ms"])
+    yield render.paint(f"  ◆ {asking.headline(request)}", "yellow") + f"  {since}"
+    yield from (f"      {line}" for line in asking.wanted(request))
+    if is_live:
+        yield from (f"    {line}" for line in asking.commands(request))
     else:
-        lines.append(f"            devplane decide {ask['id']} --answer FIELD=VALUE")
-    return lines
+        yield "    its agent is gone"
 
 
 def _work(run: dict[str, Any]) -> list[str]:

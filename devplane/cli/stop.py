@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devplane.cli.common import ask_daemon, json_option, print_json, run_argument, verb
+from devplane.cli.common import ask_daemon, json_option, print_json, resolved, run_argument, verb
 
 app = verb("devplane stop r-4k2")
 
@@ -12,7 +12,7 @@ def stop(run: str = run_argument(), as_json: bool = json_option()) -> None:
     """End a run: cancel its turn, answer what it asks with cancelled, end all of its processes."""
     from devplane.control import requests as r
 
-    answer = ask_daemon(r.Stop(run))
+    answer = ask_daemon(r.Stop(resolved(run)))
     if as_json:
         print_json(answer)
     elif answer["was"] == "ended":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from devplane.cli import asking
+from devplane.cli.asking import Request
 from devplane.cli.render import PLAN_GLYPHS, TOOL_GLYPHS, paint
 from devplane.core.text import one_line, visible
 
@@ -14,8 +15,6 @@ Frame = dict[str, Any]
 
 CONTENT_LINES = 12
 """Lines of a tool's output that are shown."""
-PROPOSAL_LINES = 60
-"""Lines of a proposed change that are shown with the request to make it."""
 
 
 def frame_of(entry: Mapping[str, Any]) -> Frame:
@@ -43,9 +42,16 @@ class JsonPrinter:
     def show(self, frame: Frame) -> None:
         print(json.dumps(frame), flush=True)
 
+    def caught_up(self, open_asks: Iterable[Mapping[str, Any]] = ()) -> None:
+        """History is over. What is open is among what was shown, or in ``show --json``."""
+
 
 class Printer:
-    """Frames as a person reads them. Nothing is redrawn: what is printed stays."""
+    """Frames as a person reads them. Nothing is redrawn: what is printed stays.
+
+    Until `caught_up` they are history, in which a request may have its answer further down;
+    how to answer is said of those that are open.
+    """
 
     def __init__(self, *, thinking: bool = False, prompts: bool = True) -> None:
         self._thinking = thinking
@@ -55,6 +61,12 @@ class Printer:
         self._ends_line = True
         self._tools: dict[str, dict[str, str]] = {}
         self._plan: list[dict[str, str]] = []
+        self._open: dict[str, Request] = {}
+        self._last_shown: Request | None = None
+        self._is_history = True
+        self._forget_keys: Callable[[], None] | None = None
+        self.offered: Request | None = None
+        """The request that a key answers now."""
 
     def show(self, frame: Frame) -> None:
         match frame["kind"]:
@@ -74,6 +86,12 @@ class Printer:
         print(text, flush=True)
         self._ends_line = True
         self._role = ""
+
+    def finish(self) -> None:
+        """End the last line, if it was not."""
+        if not self._ends_line:
+            print(flush=True)
+            self._ends_line, self._role = True, ""
 
     def _text(self, frame: Frame) -> None:
         role, text = frame["role"], frame["text"]
@@ -101,15 +119,16 @@ class Printer:
             case "PlanChanged":
                 self._show_plan(fact["entries"])
             case "PermissionAsked":
-                self._asked(fact)
+                known = self._tools.setdefault(fact["call"], {})
+                proposed = known["asked"] = known.get("content", "")
+                self._asked(asking.of_fact(name, fact, proposed))
             case "QuestionAsked":
-                self._question(fact)
+                self._asked(asking.of_fact(name, fact))
             case "AskAnswered":
-                self.line(
-                    paint(f"  {fact['outcome']} by {one_line(fact['by'] or fact['authority'], 60)}", "dim")
-                )
+                by = one_line(fact["by"] or fact["authority"], 60)
+                self._closed(fact["ask"], f"{fact['outcome']} by {by}")
             case "AskWithdrawn":
-                self.line(paint(f"  withdrawn: {one_line(fact['why'])}", "dim"))
+                self._closed(fact["ask"], f"withdrawn: {one_line(fact['why'])}")
             case "Noted":
                 colour = "yellow" if fact["level"] == "warning" else "dim"
                 self.line(paint(f"! {one_line(fact['text'], 500)}", colour))
@@ -165,33 +184,76 @@ class Printer:
             sign, colour = PLAN_GLYPHS.get(each["status"], ("·", "dim"))
             self.line(f"  {paint(sign, colour)} {one_line(each['content'], 300)}")
 
-    def _asked(self, fact: dict[str, Any]) -> None:
-        what = fact["subject"] or fact["title"]
-        tool = fact["tool"] or "a tool"
-        self.line(paint(f"◆ asks to use {tool}:", "yellow"))
-        # What is to be approved is shown whole, whatever it holds.
-        for each in visible(what).split("\n"):
-            self.line(f"    {each}")
-        known = self._tools.setdefault(fact["call"], {})
-        proposed = known["asked"] = known.get("content", "")
-        self._content(proposed, PROPOSAL_LINES)
-        self.line(f"  devplane decide {fact['ask']} --decision allow|deny")
-        for option in fact["options"]:
-            if option["kind"] not in ("allow_once", "reject_once"):
-                self.line(paint(f"    --option {option['id']!r}: {one_line(option['name'], 200)}", "dim"))
+    def caught_up(self, open_asks: Iterable[Mapping[str, Any]] = ()) -> None:
+        """History is over: say how to answer what is open; `open_asks` are rows of what it left out."""
+        self._is_history = False
+        for row in open_asks:
+            if row["id"] not in self._open:
+                self._ask_shown(asking.of_row(row))
+        for request in self._open.values():
+            self._say_how(request)
 
-    def _question(self, fact: dict[str, Any]) -> None:
-        self.line(paint(f"◆ asks: {one_line(fact['message'], 1000)}", "yellow"))
-        fields = (fact.get("form") or {}).get("properties") or {}
-        for name, schema in fields.items():
-            about = schema.get("title") or schema.get("description") or schema.get("type") or ""
-            self.line(f"    --answer {one_line(name, 60)}=…   {one_line(str(about), 200)}")
-        self.line(f"  devplane decide {fact['ask']} --answer FIELD=VALUE, or --decision deny")
+    def offer_keys(self, forget_keys: Callable[[], None]) -> None:
+        """Let keys answer from now on; `forget_keys` throws away those that were typed before an offer."""
+        self._forget_keys = forget_keys
+        self._offer_next()
+
+    def explain_keys(self) -> None:
+        """Say which key means what."""
+        request = self.offered
+        if request is None:
+            return
+        plain = ["[a] allow once"] if request.allows_by else []
+        numbered = [
+            f"[{number}] {one_line(option['name'] or option['id'], 60)}"
+            for number, option in enumerate(request.options[:9], start=1)
+            if option in request.others
+        ]
+        self.line("  " + "   ".join([*plain, "[d] deny", *numbered]))
+
+    def _asked(self, request: Request) -> None:
+        if request.id in self._open:
+            return
+        self._ask_shown(request)
+        if not self._is_history:
+            self._say_how(request)
+            self._offer_next()
+
+    def _ask_shown(self, request: Request) -> None:
+        self._open[request.id] = self._last_shown = request
+        self.line(paint(f"◆ {asking.headline(request)}", "yellow"))
+        for each in asking.wanted(request):
+            self.line(f"    {each}")
+
+    def _say_how(self, request: Request) -> None:
+        for each in asking.commands(request):
+            self.line(paint(f"  {each}", "dim"))
+
+    def _closed(self, ask: str, how: str) -> None:
+        self.line(paint(f"  {how}", "dim"))
+        self._open.pop(ask, None)
+        if self.offered is not None and self.offered.id == ask:
+            self.offered = None
+            self._offer_next()
+
+    def _offer_next(self) -> None:
+        """Offer the oldest open request to the keys, unless one is on offer: never one that was not seen."""
+        if self._forget_keys is None or self.offered is not None:
+            return
+        self.offered = next((each for each in self._open.values() if _fits_a_key(each)), None)
+        if self.offered is not None:
+            if self.offered is not self._last_shown:
+                # Something else was printed since: what the keys answer now is named again.
+                self._last_shown = self.offered
+                subject = self.offered.subject or self.offered.title
+                self.line(paint(f"◆ {self.offered.id}: {one_line(subject, 2000)}", "yellow"))
+            self._forget_keys()
+            self.explain_keys()
+
+
+def _fits_a_key(request: Request) -> bool:
+    return not request.is_question and not request.is_cut
 
 
 def printer(*, as_json: bool, thinking: bool, prompts: bool = True) -> Printer | JsonPrinter:
     return JsonPrinter() if as_json else Printer(thinking=thinking, prompts=prompts)
-
-
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from devplane.cli.common import json_option, reader, run_argument, verb
+from devplane.cli.common import json_option, reader, resolved, run_argument, verb
 from devplane.cli.stream import JsonPrinter, Printer, frame_of, printer
 
 app = verb("devplane tail r-4k2 --thinking")
@@ -19,49 +19,58 @@ def tail(
     as_json: bool = json_option(),
 ) -> None:
     """Show what a run said and did, and go on as it comes. Ctrl-C ends the watching, not the run."""
+    run_id = resolved(run)
+    show = printer(as_json=as_json, thinking=thinking)
     with reader() as store:
-        run_id = store.resolve(run)
         row = store.run(run_id)
-        show = printer(as_json=as_json, thinking=thinking)
-        if not follow or row is None or not row["live"]:
-            for entry in store.transcript(run_id, last=last) if last else ():
-                show.show(frame_of(entry))
-            if isinstance(show, Printer):
-                show.line()
-            return
+    if not follow or row is None or not row["live"]:
+        _print_stored(run_id, last, show)
+        return
     import anyio
 
-    anyio.run(_follow, run_id, last, show, as_json)
+    anyio.run(_follow, run_id, last, show)
 
 
-async def _follow(run: str, last: int, show: Printer | JsonPrinter, as_json: bool) -> None:
+def _print_stored(run: str, last: int, show: Printer | JsonPrinter) -> None:
+    with reader() as store:
+        for entry in store.transcript(run, last=last) if last else ():
+            show.show(frame_of(entry))
+    if isinstance(show, Printer):
+        show.finish()
+
+
+async def _follow(run: str, last: int, show: Printer | JsonPrinter) -> None:
     import anyio
 
-    from devplane.cli.following import Outcome, answer_by_key, history, live
+    from devplane.cli.following import goes_on, history, live
+    from devplane.cli.keys import answer_by_key
     from devplane.errors import NoDaemon
 
-    outcome = Outcome(run, "")
+    is_watching = False
     try:
         async with live(start=False) as connection:
-            answer = await connection.watch(run)
-            for frame in history(run, answer, last) if last else ():
-                outcome.take(frame)
+            watched = await connection.watch(run)
+            is_watching = True
+            for frame in history(run, watched, last) if last else ():
                 show.show(frame)
-            if not answer["live"]:
-                return
-            async with anyio.create_task_group() as tasks:
-                if not as_json:
-                    tasks.start_soon(answer_by_key, outcome, show, connection.daemon)
-                async for frame in connection.frames():
-                    outcome.take(frame)
-                    show.show(frame)
-                    if frame["kind"] == "gone":
-                        break
-                tasks.cancel_scope.cancel()
+            if watched["live"]:
+                with reader() as store:
+                    show.caught_up(store.asks("open", run))
+                with goes_on(run):
+                    async with anyio.create_task_group() as tasks:
+                        if isinstance(show, Printer):
+                            tasks.start_soon(answer_by_key, show, connection.daemon)
+                        async for frame in connection:
+                            show.show(frame)
+                            if frame["kind"] == "gone":
+                                break
+                        tasks.cancel_scope.cancel()
+            if isinstance(show, Printer):
+                show.finish()
     except NoDaemon:
+        if is_watching:
+            raise
         # It was live when it was last written; whatever held it is gone.
-        with reader() as store:
-            for entry in store.transcript(run, last=last) if last else ():
-                show.show(frame_of(entry))
+        _print_stored(run, last, show)
         if isinstance(show, Printer):
             show.line(f"no daemon is running: {run} was interrupted")

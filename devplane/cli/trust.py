@@ -31,13 +31,14 @@ def trust(
     from devplane.worktrees.checkout import root_of
 
     if not path.is_dir():
-        raise UsageError(f"{path} is not a directory")
+        raise UsageError(f"{path} is not a directory", hint="Name a directory of the checkout.")
     root = root_of(path)
     if forget:
         ask_daemon(r.Trust(str(root), trusted=False))
-        print_json({"root": str(root), "trusted": False}) if as_json else print(
-            f"{root} is not trusted any more"
-        )
+        if as_json:
+            print_json({"root": str(root), "trusted": False})
+        else:
+            print(f"{render.home_path(str(root))} is not trusted any more")
         return
     found = findings(root)
     with reader() as store:
@@ -64,7 +65,8 @@ def _confirm(root: Path) -> None:
             "trust needs a person to say yes, and there is no terminal",
             hint=f"Look at it with --dry-run, then: devplane trust {root} --yes",
         )
-    answer = input(f"Run agents in {root}? [y/N] ")
+    print(f"Run agents in {render.home_path(str(root))}? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
     if answer.strip().lower() not in ("y", "yes"):
         raise Refused("not trusted", hint="Nothing was changed.")
 
