@@ -26,7 +26,7 @@ class Devplane:
 
     def __init__(self, home: Path, environment: dict[str, str]) -> None:
         self.home = home
-        self.environment = {**environment, "DEVPLANE_HOME": str(home), "DEVPLANE_NOTIFY": "0"}
+        self.environment = {**environment, "DEVPLANE_HOME": str(home)}
 
     def run(self, *words: str, status: int = 0) -> str:
         """Run one command and return its standard output.

@@ -142,12 +142,13 @@ class AgentProcess:
         shells in sessions of their own that no group signal reaches (G-32).
         """
         self._had_to_be_ended = not self.exited.is_set()
-        members = self._members()
+        # Every process of the machine is looked at: not in the event loop.
+        members = await anyio.to_thread.run_sync(self._members)
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             await self.stream.send_eof()
         with anyio.move_on_after(eof_grace_s):
             await self.exited.wait()
-        members |= self._members()
+        members |= await anyio.to_thread.run_sync(self._members)
         await tree.end(members, term_grace_s=TERM_GRACE_S, kill_grace_s=KILL_GRACE_S)
         with anyio.move_on_after(KILL_GRACE_S):
             await self.exited.wait()
