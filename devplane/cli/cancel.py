@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from devplane.cli.common import ask_daemon, json_option, print_json, resolved, run_argument, verb
+from devplane.cli.common import ask_daemon, json_option, print_json, resolved, verb
+from devplane.cli.complete import run_argument
 
 app = verb("devplane cancel r-4k2")
 

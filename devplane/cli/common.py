@@ -14,8 +14,6 @@ from devplane.paths import Home
 if TYPE_CHECKING:
     from devplane.store.queries import Reader
 
-RUN_HELP = "A run: its id, the start of it, or its name."
-
 
 def home() -> Home:
     return Home.find(os.environ)
@@ -52,14 +50,14 @@ def has_daemon() -> bool:
     return True
 
 
-def ask_daemon(request: Any, *, start: bool = True) -> dict[str, Any]:
+def ask_daemon(request: Any, *, start: bool = True, any_version: bool = False) -> dict[str, Any]:
     """Send one request to the daemon, started first if need be, and return its answer."""
     import anyio
 
     from devplane.control import client
 
     async def ask() -> dict[str, Any]:
-        async with client.connect(home(), start=start) as daemon:
+        async with client.connect(home(), start=start, any_version=any_version) as daemon:
             return await daemon.ask(request)
 
     return anyio.run(ask)
@@ -84,12 +82,6 @@ def environment() -> dict[str, str]:
             continue
         kept[name] = value
     return kept
-
-
-def run_argument() -> Any:
-    from devplane.cli.complete import complete_run
-
-    return typer.Argument(..., metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False)
 
 
 def json_option() -> Any:

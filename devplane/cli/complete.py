@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import typer
 
 from devplane.cli.common import home, reader
 from devplane.errors import DevplaneError
+
+RUN_HELP = "A run: its id, the start of it, or its name."
+
+
+def run_argument() -> Any:
+    """The RUN of every verb that takes one."""
+    return typer.Argument(..., metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False)
 
 
 def complete_run(incomplete: str) -> list[str]:

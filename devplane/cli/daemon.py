@@ -26,7 +26,7 @@ def status(as_json: bool = json_option()) -> None:
     """Say whether a daemon serves this home. Exit status 6 when none does."""
     from devplane.control import requests as r
 
-    answer = ask_daemon(r.Status(), start=False)
+    answer = ask_daemon(r.Status(), start=False, any_version=True)
     if as_json:
         print_json(answer)
         return
@@ -44,7 +44,7 @@ def stop(as_json: bool = json_option()) -> None:
     from devplane.control import requests as r
 
     try:
-        answer: dict[str, Any] = ask_daemon(r.Shutdown(), start=False)
+        answer: dict[str, Any] = ask_daemon(r.Shutdown(), start=False, any_version=True)
     except NoDaemon as error:
         if "no daemon is running" not in str(error):
             raise

@@ -17,10 +17,8 @@ from devplane.cli.stream import Frame, frame_of
 from devplane.control import client
 from devplane.control import requests as r
 from devplane.control.client import Client
-from devplane.errors import DevplaneError, NoDaemon
+from devplane.errors import NoDaemon
 
-ALIVE_EVERY_S = 2.0
-"""How often a watcher makes sure that the daemon is still there: one that was killed says nothing."""
 SETTLED_BY_S = 3.0
 """A turn that ended before the watch began may have settled before it, too."""
 
@@ -57,24 +55,12 @@ class Live:
 async def live(*, start: bool = True) -> AsyncIterator[Live]:
     """Yield a connection whose frames can be iterated."""
     sender, receiver = anyio.create_memory_object_stream[Frame](math.inf)
-
-    async def end_with_the_daemon(daemon: Client) -> None:
-        try:
-            while True:
-                await anyio.sleep(ALIVE_EVERY_S)
-                await daemon.ask(r.Status())
-        except DevplaneError:
-            sender.close()
-
     async with (
         sender,
         receiver,
-        client.connect(home(), start=start, on_frame=sender.send_nowait) as daemon,
-        anyio.create_task_group() as tasks,
+        client.connect(home(), start=start, on_frame=sender.send_nowait, on_end=sender.close) as daemon,
     ):
-        tasks.start_soon(end_with_the_daemon, daemon)
         yield Live(daemon, receiver)
-        tasks.cancel_scope.cancel()
 
 
 def history(run: str, watched: dict[str, Any], last: int | None = None) -> Iterator[Frame]:

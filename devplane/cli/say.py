@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from devplane.cli.common import ask_daemon, json_option, print_json, resolved, run_argument, text_of, verb
+from devplane.cli.common import ask_daemon, json_option, print_json, resolved, text_of, verb
+from devplane.cli.complete import run_argument
 
 app = verb('devplane say r-4k2 "use the existing middleware"')
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from devplane.cli import asking, render
-from devplane.cli.common import json_option, print_json, reader, run_argument, verb
+from devplane.cli.common import json_option, print_json, reader, verb
+from devplane.cli.complete import run_argument
 from devplane.core.text import one_line, visible
 
 if TYPE_CHECKING:

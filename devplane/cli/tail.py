@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from devplane.cli.common import json_option, reader, resolved, run_argument, verb
+from devplane.cli.common import json_option, reader, resolved, verb
+from devplane.cli.complete import run_argument
 from devplane.cli.stream import JsonPrinter, Printer, frame_of, printer
 
 app = verb("devplane tail r-4k2 --thinking")

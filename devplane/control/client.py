@@ -56,9 +56,17 @@ class Client:
 
 @asynccontextmanager
 async def connect(
-    home: Home, *, start: bool = True, on_frame: FrameSink | None = None
+    home: Home,
+    *,
+    start: bool = True,
+    any_version: bool = False,
+    on_frame: FrameSink | None = None,
+    on_end: Callable[[], None] | None = None,
 ) -> AsyncIterator[Client]:
     """Yield a conversation with the home's daemon, started first if there is none and `start`.
+
+    `any_version` is for seeing and ending a daemon of another version, which speaks these few
+    words too. `on_end` is called when the daemon is gone.
 
     Raises:
         NoDaemon: None runs and none could be started; the message quotes its log.
@@ -80,10 +88,10 @@ async def connect(
     connection = Connection(stream, label="the daemon", handlers=handlers)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_run, connection)
+            tasks.start_soon(_run, connection, on_end)
             client = Client(connection)
             hello = await client.ask(Hello(__version__))
-            if hello.get("version") != __version__:
+            if hello.get("version") != __version__ and not any_version:
                 raise Refused(
                     f"the daemon is version {hello.get('version')}, this is {__version__}",
                     hint="Restart it when its runs may be interrupted: devplane daemon stop.",
@@ -103,9 +111,11 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-async def _run(connection: Connection) -> None:
+async def _run(connection: Connection, on_end: Callable[[], None] | None) -> None:
     with suppress(DevplaneError):
         await connection.run()
+    if on_end is not None:
+        on_end()
 
 
 async def _reach(home: Home) -> UnixStream | None:

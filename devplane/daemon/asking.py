@@ -14,7 +14,7 @@ from devplane.core import events as e
 from devplane.core import ids
 from devplane.core.permission import Authority, Call, Option, Ruling, Verdict, pick_option
 from devplane.core.run import Phase
-from devplane.core.text import one_line
+from devplane.core.text import clipped, one_line
 from devplane.daemon.asks import OUTCOMES, Ask, Chosen, cancelled
 from devplane.daemon.ledger import Ledger
 from devplane.store.log import Commit
@@ -22,6 +22,9 @@ from devplane.store.rows import DecisionRow
 from devplane.transport import CallContext
 
 Policy = Callable[[Call], Ruling]
+
+SUBJECT_LIMIT_CHARS = 64 * 1024
+"""Longest command that a fact carries; a cut is marked, and the ask's own row has it whole."""
 
 
 class Asking:
@@ -63,7 +66,9 @@ class Asking:
                 "options": [{"id": each.id, "name": each.name, "kind": each.kind} for each in options],
             },
         )
-        asked = e.PermissionAsked(ask.id, call_id, ask.title, ask.tool, ask.subject[:2000], options)
+        asked = e.PermissionAsked(
+            ask.id, call_id, ask.title, ask.tool, clipped(ask.subject, SUBJECT_LIMIT_CHARS), options
+        )
         ruling = self._policy(wanted)
         ruled = _ruled(ruling, options)
         self.open[ask.id] = ask
