@@ -24,7 +24,8 @@ class Ledger:
         self.agent = agent
         self.is_shutdown = False
         """Whether the run is being ended for the daemon's sake: it is to be resumable."""
-        self._changed = anyio.Event()
+        self._awaited: anyio.Event | None = None
+        """Made when somebody waits for a change: most are awaited by nobody."""
 
     @property
     def run(self) -> Run:
@@ -40,10 +41,13 @@ class Ledger:
     def record(self, *facts: e.Fact, **rows: Any) -> Commit:
         """Add facts, with the rows that belong to them, in one batch (see `Board.record`)."""
         commit = self.board.record(self.id, *facts, **rows)
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._awaited is not None:
+            self._awaited.set()
+            self._awaited = None
         return commit
 
     async def changed(self) -> None:
         """Wait until something is added."""
-        await self._changed.wait()
+        if self._awaited is None:
+            self._awaited = anyio.Event()
+        await self._awaited.wait()
