@@ -65,13 +65,15 @@ class Home:
             return inside
         import hashlib
 
-        import platformdirs
-
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16] + ".sock"
-        outside = Path(platformdirs.user_runtime_dir("devplane")) / name
-        if len(os.fsencode(outside)) > SOCKET_PATH_LIMIT_BYTES:
-            outside = Path("/tmp") / f"devplane-{os.getuid()}" / name
-        return outside
+        if os.environ.get("XDG_RUNTIME_DIR"):
+            import platformdirs
+
+            outside = Path(platformdirs.user_runtime_dir("devplane")) / name
+            if len(os.fsencode(outside)) <= SOCKET_PATH_LIMIT_BYTES:
+                return outside
+        # Without a runtime folder: one of this user's own, which `prepare` refuses if it is not.
+        return Path("/tmp") / f"devplane-{os.getuid()}" / name
 
     def prepare(self) -> None:
         """Make the home and the socket's folder, private to this user.

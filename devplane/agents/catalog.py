@@ -81,7 +81,8 @@ class Catalog:
         if text.strip() and os.path.isfile(here / text):
             return from_command((str(here / text),))
         if not any(char in text.strip() for char in " \t/\\"):
-            raise NotFound(f"unknown agent {text!r}", hint=self._hint(text))
+            hint = f"agents.toml adds nothing: {self.problems[0]}" if self.problems else self._hint(text)
+            raise NotFound(f"unknown agent {text!r}", hint=hint)
         try:
             program, *rest = split_command(text)
         except TableWrong as error:

@@ -84,7 +84,7 @@ class ToolBook:
         if status in FINAL and content is None:
             content = known.content or None
         subject = subject_of(known)
-        if known.status in FINAL:
+        if known.status in FINAL and not is_asked:
             known.raw_input = {}  # it can be a whole file, and nothing more will be asked of this call
         return e.ToolChanged(call, title, kind, status, subject or None, content)
 
@@ -246,12 +246,12 @@ def _plan(entries: list[Any]) -> tuple[e.PlanEntry, ...]:
 
 
 def _paths(update: Mapping[str, Any]) -> tuple[str, ...]:
-    found: list[str] = []
+    found: dict[str, None] = {}
     for source in (update.get("locations"), update.get("content")):
         for each in source if isinstance(source, list) else ():
             path = each.get("path") if isinstance(each, dict) else None
-            if isinstance(path, str) and path not in found:
-                found.append(path)
+            if isinstance(path, str):
+                found[path] = None
     return tuple(found)
 
 

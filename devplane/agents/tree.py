@@ -28,7 +28,7 @@ def started_s(pid: int) -> float | None:
     """Return when `pid` started (epoch seconds), or ``None`` when there is no such process."""
     if pid <= 0:
         return None
-    with suppress(psutil.Error):
+    with suppress(psutil.Error, OSError):
         return psutil.Process(pid).create_time()
     return None
 
@@ -44,6 +44,8 @@ def is_zombie(pid: int) -> bool:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return True
+    except OSError:
+        return False
 
 
 def collect(pid: int, started: float, home: str) -> set[psutil.Process]:
@@ -57,13 +59,13 @@ def collect(pid: int, started: float, home: str) -> set[psutil.Process]:
         return set()
     found: set[psutil.Process] = set()
     is_there = False
-    with suppress(psutil.Error):
+    with suppress(psutil.Error, OSError):
         root = psutil.Process(pid)
         if abs(root.create_time() - started) >= START_TIME_SLACK_S:
             return set()
         is_there = True
         found = {root, *root.children(recursive=True)}
-    for other in psutil.pids():
+    for other in _pids():
         with suppress(OSError, psutil.Error):
             if pid in (os.getsid(other), os.getpgid(other)):
                 member = psutil.Process(other)
@@ -85,13 +87,40 @@ def marked(home: str, run: str | None = None) -> set[psutil.Process]:
     environment is found only through its ancestors.
     """
     found: set[psutil.Process] = set()
-    me = os.getpid()
-    for process in psutil.process_iter():
-        if process.pid == me:
+    for pid in _pids():
+        if pid == os.getpid():
             continue
-        env = _environment(process)
-        if env.get(HOME_VARIABLE) == home and (run is None or env.get(RUN_VARIABLE) == run):
-            found.add(process)
+        with suppress(OSError, psutil.Error):
+            process = psutil.Process(pid)
+            env = _environment(process)
+            if env.get(HOME_VARIABLE) == home and (run is None or env.get(RUN_VARIABLE) == run):
+                found.add(process)
+    return found
+
+
+def _pids() -> list[int]:
+    """Every process there is; none where the system cannot say, as when descriptors have run out."""
+    with suppress(OSError, psutil.Error):
+        return psutil.pids()
+    return []
+
+
+def _with_descendants(members: set[psutil.Process]) -> set[psutil.Process]:
+    """Return `members` and everything below them, from one look at who is whose child."""
+    children: dict[int, list[int]] = {}
+    for pid in _pids():
+        with suppress(OSError, psutil.Error):
+            children.setdefault(psutil.Process(pid).ppid(), []).append(pid)
+    found = set(members)
+    waiting = [each.pid for each in members]
+    seen = set(waiting)
+    while waiting:
+        for pid in children.get(waiting.pop(), ()):
+            if pid not in seen:
+                seen.add(pid)
+                waiting.append(pid)
+                with suppress(OSError, psutil.Error):
+                    found.add(psutil.Process(pid))
     return found
 
 
@@ -100,12 +129,12 @@ async def end(members: Iterable[psutil.Process], *, term_grace_s: float, kill_gr
     left = set(members)
     for number, grace_s in ((signal.SIGTERM, term_grace_s), (signal.SIGKILL, kill_grace_s)):
         left = {each for each in left if is_alive(each)}
+        if not left:
+            return True
         # Children that were born since the last look would outlive their parents.
-        for each in list(left):
-            with suppress(psutil.Error):
-                left |= set(each.children(recursive=True))
+        left = await anyio.to_thread.run_sync(_with_descendants, left)
         for each in left:
-            with suppress(psutil.Error):
+            with suppress(psutil.Error, OSError):
                 each.send_signal(number)
         with anyio.move_on_after(grace_s):
             while any(is_alive(each) for each in left):  # noqa: ASYNC110 - nobody reports a stranger's end
@@ -119,6 +148,8 @@ def is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+    except OSError:
+        return True  # it cannot be looked at now, which is no sign of its end
 
 
 def adopt_orphans() -> bool:
@@ -144,7 +175,7 @@ HELPER_AGE_S = 15.0
 def adopted() -> set[psutil.Process]:
     """Return this process's children that it did not start itself, reaping those that have ended."""
     found: set[psutil.Process] = set()
-    with suppress(psutil.Error):
+    with suppress(psutil.Error, OSError):
         for child in psutil.Process().children():
             if child.pid in OWN or child.ppid() != os.getpid():
                 continue
@@ -160,9 +191,9 @@ def kill_descendants() -> None:
     """Kill everything below this process, at once and without asking."""
     # What is born while the first are dying is found by the next look.
     for _ in range(3):
-        with suppress(psutil.Error):
+        with suppress(psutil.Error, OSError):
             for each in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error):
+                with suppress(psutil.Error, OSError):
                     each.kill()
 
 
@@ -177,5 +208,5 @@ def ancestors(pid: int) -> list[int] | None:
     """Return the pids above `pid`, nearest first; ``None`` when `pid` is gone."""
     try:
         return [parent.pid for parent in psutil.Process(pid).parents()]
-    except psutil.Error:
+    except (psutil.Error, OSError):
         return None

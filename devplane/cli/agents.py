@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,15 @@ from devplane.cli import render
 from devplane.cli.common import environment, example, home, json_option, print_json, reader, verb
 from devplane.cli.complete import complete_agent
 from devplane.core.text import one_line, visible
+from devplane.errors import Refused
 
 if TYPE_CHECKING:
     from devplane.agents.catalog import Agent
     from devplane.control.requests import Probe
     from devplane.store.answers import SeenRow
+
+AGENT_VARIABLE = "DEVPLANE_AGENT_OF"
+"""Set in the environment of every agent (see `devplane.agents.tree`)."""
 
 app = verb("devplane agents pin codex 2.6.1")
 
@@ -97,6 +102,12 @@ def _print(about: dict[str, Any]) -> None:
         print(render.paint(f"           {one_line(about['notes'], 400)}", "dim"))
 
 
+def _refuse_agents() -> None:
+    """Say no to an agent that would change which programs are agents; it could still edit the file."""
+    if AGENT_VARIABLE in os.environ:
+        raise Refused("an agent may not change agents.toml", hint="Run this in a terminal of your own.")
+
+
 @app.command(epilog=example("devplane agents add kimi 'npx -y @moonshot/kimi-acp@1.2.0' --name Kimi"))
 def add(
     agent: str = typer.Argument(..., metavar="ID"),
@@ -106,9 +117,16 @@ def add(
 ) -> None:
     """Add an agent to agents.toml."""
     from devplane.agents.agents_file import AgentsFile
+    from devplane.agents.catalog import Catalog, built_in_agents
 
+    _refuse_agents()
     home().prepare()
     AgentsFile(home().agents_file).add(agent, command, name or None)
+    added = Catalog.load(home()).agents[agent]
+    for warning in _about(added, None)["warnings"]:
+        print(f"! {visible(warning)}", file=sys.stderr)
+    if agent in built_in_agents():
+        print(f"! it replaces the built-in command of {agent}", file=sys.stderr)
     _told(agent, f"added {agent}. See what it can do: devplane agents probe {agent}", as_json)
 
 
@@ -121,6 +139,7 @@ def pin(
     """Pin an agent to an exact version, in agents.toml."""
     from devplane.agents.agents_file import AgentsFile
 
+    _refuse_agents()
     home().prepare()
     AgentsFile(home().agents_file).pin(agent, version)
     _told(agent, f"{agent} is pinned to {version}", as_json)
@@ -134,6 +153,7 @@ def remove(
     """Remove an agent's table from agents.toml; a built-in agent is then as it was shipped."""
     from devplane.agents.agents_file import AgentsFile
 
+    _refuse_agents()
     AgentsFile(home().agents_file).remove(agent)
     _told(agent, f"removed {agent}", as_json)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from typing import Any
 
@@ -95,6 +96,8 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that knows no "✓" gets a "?", and not a traceback.
             stream.reconfigure(errors="replace")
+    if sys.stdout is None:  # started with it closed: there is nobody to print for
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it lives as long as the process
     with exiting():
         status = typer.main.get_command(app).main(prog_name="devplane", standalone_mode=False)
         if isinstance(status, int) and status:

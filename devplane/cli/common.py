@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from devplane.errors import UsageError
 from devplane.paths import Home
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def ask_daemon(request: Any, *, start: bool = True, any_version: bool = False) -
 
 def text_of(words: list[str]) -> str:
     """Return the words of a prompt as one text; a lone ``-`` is all of standard input."""
+    if words[0] == "-" and len(words) > 1:
+        raise UsageError("- reads the prompt from standard input, and takes no words beside it")
     text = " ".join(words)
     if text == "-":
         return sys.stdin.buffer.read().decode("utf-8", "replace")

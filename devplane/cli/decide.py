@@ -83,9 +83,16 @@ def _meant(name: str, request: str) -> AskRow:
 def _named(store: Reader, name: str) -> AskRow | None:
     if name.startswith("a-"):
         # A run may be named so too, after a prompt that begins with "a".
-        with suppress(NotFound):
+        try:
             return store.ask(store.resolve_ask(name))
-    run = store.resolve(name)
+        except NotFound as no_ask:
+            with suppress(NotFound):
+                return _of_run(store, store.resolve(name))
+            raise no_ask from None
+    return _of_run(store, store.resolve(name))
+
+
+def _of_run(store: Reader, run: str) -> AskRow:
     rows = store.asks("open", run)
     if len(rows) > 1:
         listed = ", ".join(f"{row['id']} ({one_line(row['title'], 60)})" for row in rows)

@@ -51,6 +51,8 @@ def dispatch(
 
     from devplane.control import requests as r
 
+    if thinking and not follow:
+        raise UsageError("--thinking shows thoughts while following", hint="Add --follow.")
     text = text_of(prompt)
     if not text.strip():
         raise UsageError("the prompt is empty", hint='Say what to do: devplane dispatch "…", or - for stdin.')
@@ -68,8 +70,9 @@ async def _dispatch(request: Dispatch, follow: bool, thinking: bool, wait: bool,
         with goes_on(run):
             watched = await connection.watch(run)
             outcome = Outcome(run, answer["turn"], is_live=watched["live"])
-            if as_json and not wait:
-                print_json({key: answer[key] for key in ("run", "turn", "agent", "cwd")})
+            if as_json and (follow or not wait):
+                begun = {key: answer[key] for key in ("run", "turn", "agent", "cwd")}
+                print_json({"kind": "dispatched", **begun} if follow else begun)
             if follow:
                 await _follow(connection, outcome, answer, watched, as_json, thinking)
                 return
@@ -77,7 +80,7 @@ async def _dispatch(request: Dispatch, follow: bool, thinking: bool, wait: bool,
                 outcome.take(frame)
             await until_open(connection, outcome, answer, lambda frame: None)
             if wait:
-                await _wait(connection, outcome, as_json)
+                await _wait(connection, outcome, as_json, is_kept=watched["kept"])
             elif not outcome.is_open:
                 outcome.check()
             elif not as_json:
@@ -128,13 +131,23 @@ def _summary(run: str, show: Any) -> None:
     context = render.context(snapshot["context_used"], snapshot["context_size"])
     show.line(render.paint(f"cost {spent} · context {context}", "dim"))
     if row["live"]:
-        show.line(render.paint(f'devplane say {run} "…"   ·   devplane stop {run}', "dim"))
+        print(f'devplane say {run} "…"   ·   devplane stop {run}', file=sys.stderr)
 
 
-async def _wait(connection: Live, outcome: Outcome, as_json: bool) -> None:
+def _answer(outcome: Outcome) -> str:
+    with reader() as store:
+        return "".join(
+            entry["text"]
+            for entry in store.transcript(outcome.run)
+            if entry["type"] == "fragment" and entry["role"] == "agent" and entry["turn"] == outcome.turn
+        )
+
+
+async def _wait(connection: Live, outcome: Outcome, as_json: bool, *, is_kept: bool) -> None:
     from devplane.cli.following import until_over
 
     told: set[str] = set()
+    heard: list[str] = []
 
     def tell(ask: str, title: str) -> None:
         if ask not in told:
@@ -146,17 +159,14 @@ async def _wait(connection: Live, outcome: Outcome, as_json: bool) -> None:
         if frame["kind"] == "fact" and frame["name"] in ("PermissionAsked", "QuestionAsked"):
             fact = frame["fact"]
             tell(fact["ask"], fact.get("title") or fact.get("message") or "")
+        elif frame["kind"] == "text" and frame["role"] == "agent":
+            heard.append(frame["text"])
 
     with reader() as store:
         for row in store.asks("open", outcome.run):
             tell(row["id"], row["title"])
     await until_over(connection, outcome, see)
-    with reader() as store:
-        said = "".join(
-            entry["text"]
-            for entry in store.transcript(outcome.run)
-            if entry["type"] == "fragment" and entry["role"] == "agent" and entry["turn"] == outcome.turn
-        )
+    said = _answer(outcome) if is_kept else "".join(heard)
     if as_json:
         reason = outcome.stop_reason
         print_json({"run": outcome.run, "turn": outcome.turn, "stop_reason": reason, "text": said})

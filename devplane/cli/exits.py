@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,9 @@ def _status_of(error: BaseException) -> int | None:
             # The reader of our output has gone; Python would complain once more while it ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
+        case OSError() if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF):
+            _tell(f"cannot write: {error.strerror}", None)
+            return 1
         case _ if hasattr(error, "format_message"):
             return _told_usage(error)
         case _:

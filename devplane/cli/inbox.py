@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from devplane.cli import asking, render
-from devplane.cli.common import json_option, print_json, reader, verb
+from devplane.cli.common import has_daemon, json_option, print_json, reader, verb
 from devplane.core.text import one_line
 
 if TYPE_CHECKING:
@@ -25,12 +25,16 @@ def inbox(as_json: bool = json_option()) -> None:
     with reader() as store:
         rows = {row["id"]: row for row in store.runs(all=True)}
         asks = sorted(store.asks(), key=lambda each: each["asked_ms"])
-    items = [_ask(ask, rows.get(ask["run"])) for ask in asks]
+    is_served = bool(asks) and has_daemon()
+    items = [_ask(ask, rows.get(ask["run"]), is_served) for ask in asks]
     items += [
         _ended(row)
         for row in sorted(rows.values(), key=lambda each: each["updated_ms"])
-        if row["state"] in ("failed", "interrupted") and now_ms - row["updated_ms"] < RECENT_MS
+        if row["state"] in ("failed", "interrupted")
     ]
+    # What nobody can answer any more is news for a day, and comes after what waits.
+    items = [each for each in items if each["answerable"] or now_ms - each["since_ms"] < RECENT_MS]
+    items.sort(key=lambda each: not each["answerable"])
     if as_json:
         for item in items:
             print_json(item)
@@ -42,12 +46,12 @@ def inbox(as_json: bool = json_option()) -> None:
         _print(item, by_id, now_ms)
 
 
-def _ask(ask: AskRow, row: RunRow | None) -> dict[str, Any]:
+def _ask(ask: AskRow, row: RunRow | None, is_served: bool) -> dict[str, Any]:
     payload = ask["payload"]
-    is_live = row is not None and row["live"]
+    is_live = row is not None and row["live"] and is_served
     return {
         "kind": ask["kind"],
-        "level": "high",
+        "level": "high" if is_live else "normal",
         "ask": ask["id"],
         "run": ask["run"],
         "name": (row["name"] or row["agent"]) if row else "",
@@ -87,7 +91,7 @@ def _print(item: dict[str, Any], rows: dict[str, AskRow], now_ms: int) -> None:
     for line in asking.wanted(request):
         print(f"       {line}")
     if not item["answerable"]:
-        print("     its agent is gone; the run was interrupted")
+        print("     its agent is gone: nobody waits for the answer now")
         return
     for line in asking.commands(request):
         print(f"     {line}")

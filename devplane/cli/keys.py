@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import termios
 import tty
@@ -72,10 +73,13 @@ def _single_keys() -> Iterator[Callable[[], None] | None]:
         return
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
+    # The shell puts the terminal back when the job is stopped, and not when it goes on.
+    on_continue = signal.signal(signal.SIGCONT, lambda *_: tty.setcbreak(descriptor))
     try:
         tty.setcbreak(descriptor)
         yield lambda: termios.tcflush(descriptor, termios.TCIFLUSH)
     finally:
+        signal.signal(signal.SIGCONT, on_continue)
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 

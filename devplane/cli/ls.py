@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 app = verb("devplane ls --needs-you")
 
+FIXED_COLUMNS = 82
+"""What a line takes before its last cell, which gets the rest of the terminal."""
+ABOUT_COLUMNS = 58
+
 NEEDS_YOU = ("waiting", "failed", "interrupted")
 ORPHANED = "no daemon is running: what is in play here was left by one; the next closes it as interrupted"
 
@@ -39,9 +43,9 @@ def ls(
     if project:
         from pathlib import Path
 
-        from devplane.worktrees.checkout import root_of
+        from devplane.worktrees.checkout import trusted_root_of
 
-        root = str(root_of(Path(project)))
+        root = str(trusted_root_of(Path(project)))
     with reader() as store:
         rows = store.runs(all=everything, project=root)
     if not everything:
@@ -109,29 +113,30 @@ def _line(row: RunRow) -> str:
     cells = [
         render.glyph(row["state"]),
         render.column(row["id"], 12, "magenta"),
-        render.column(one_line(row["name"] or row["agent"], 60), 24),
-        render.column(row["agent"], 9, "dim"),
+        render.column(one_line(row["name"] or row["agent"], 60), 20),
+        render.column(row["agent"], 8, "dim"),
         render.column(row["state"], 11),
         render.column(level, 4),
         render.column(spent, 8),
-        render.column(render.age(row["updated_ms"]), 4, "dim"),
-        _about(snapshot),
+        render.column(render.age(row["updated_ms"]), 3, "dim"),
     ]
-    return " ".join(cells).rstrip()
+    about, colour = _about(snapshot)
+    room = render.columns_left(FIXED_COLUMNS)
+    return " ".join([*cells, render.cut(about, min(room, ABOUT_COLUMNS), colour)]).rstrip()
 
 
-def _about(snapshot: dict[str, Any]) -> str:
-    """The one thing to know about a run now."""
+def _about(snapshot: dict[str, Any]) -> tuple[str, str | None]:
+    """The one thing to know about a run now, and its colour."""
     if snapshot.get("asks_first") is False:
         mode = one_line(snapshot.get("mode_name") or snapshot.get("mode") or "?", 40)
-        return render.paint(f"decides without asking ({mode})", "red")
+        return f"decides without asking ({mode})", "red"
     if snapshot.get("asks"):
-        return render.paint(one_line(snapshot["asks"][0]["title"], 58), "yellow")
+        return one_line(snapshot["asks"][0]["title"]), "yellow"
     if snapshot.get("reason"):
-        return render.paint(one_line(snapshot["reason"], 58), "dim")
+        return one_line(snapshot["reason"]), "dim"
     if snapshot.get("last_error"):
-        return render.paint(one_line(snapshot["last_error"], 58), "red")
+        return one_line(snapshot["last_error"]), "red"
     tools = snapshot.get("tools") or []
     if snapshot.get("turn") and tools:
-        return one_line(tools[-1]["title"], 58)
-    return one_line(snapshot.get("title") or "", 58)
+        return one_line(tools[-1]["title"]), None
+    return one_line(snapshot.get("title") or ""), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 import unicodedata
@@ -62,6 +63,19 @@ def column(text: str, columns: int, colour: str | None = None) -> str:
         shown = shown[:-2] + "…" if len(shown) > 1 else ""
     padding = " " * (columns - width(shown))
     return (paint(shown, colour) if colour else shown) + padding
+
+
+def columns_left(taken: int) -> int:
+    """Return how many columns of the terminal are left; many where the output is none."""
+    if not sys.stdout.isatty():
+        return 1000
+    return max(0, shutil.get_terminal_size().columns - taken)
+
+
+def cut(text: str, columns: int, colour: str | None = None) -> str:
+    """Return `text` in at most `columns`, then coloured."""
+    shown = column(text, min(columns, width(text))).rstrip() if columns > 0 else ""
+    return paint(shown, colour) if colour else shown
 
 
 def age(since_ms: int, now_ms: int | None = None) -> str:

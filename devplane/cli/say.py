@@ -16,7 +16,7 @@ app = verb('devplane say r-4k2 "use the existing middleware"')
 def say(
     run: str = run_argument(),
     text: list[str] = typer.Argument(..., help="What to say; - reads it from standard input."),
-    now: bool = typer.Option(False, "--now", help="Cancel the running turn first."),
+    now: bool = typer.Option(False, "--now", help="Cancel the running turn, and go before what is queued."),
     as_json: bool = json_option(),
 ) -> None:
     """Say more to a run. While a turn runs it is queued, and sent when that turn ends."""

@@ -95,7 +95,7 @@ def _head(row: RunRow, run: dict[str, Any]) -> list[str]:
     add("context", render.context(run["context_used"], run["context_size"]))
     add("turns", f"{run['turns']}, {run['tool_calls']} tool calls, {run['errors']} errors")
     if run["last_stop_reason"] not in ("", "end_turn"):
-        add("last turn", f"ended by {one_line(run['last_stop_reason'])}")
+        add("last turn", f"ended: {one_line(run['last_stop_reason'])}")
     return lines
 
 

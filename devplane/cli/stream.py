@@ -36,8 +36,28 @@ def frame_of(entry: Mapping[str, Any]) -> Frame:
     }
 
 
+SHOWN_FACTS = frozenset(
+    {
+        "ToolChanged",
+        "PlanChanged",
+        "PermissionAsked",
+        "QuestionAsked",
+        "AskAnswered",
+        "AskWithdrawn",
+        "Noted",
+        "TurnFailed",
+        "RunEnded",
+    }
+)
+"""Facts that a person sees; a turn's end is seen when it is not the ordinary one."""
+
+
 class JsonPrinter:
     """One frame a line, as it came."""
+
+    def shows(self, frame: Frame) -> bool:
+        """Whether `frame` is printed."""
+        return True
 
     def show(self, frame: Frame) -> None:
         print(json.dumps(frame), flush=True)
@@ -67,6 +87,16 @@ class Printer:
         self._forget_keys: Callable[[], None] | None = None
         self.offered: Request | None = None
         """The request that a key answers now."""
+
+    def shows(self, frame: Frame) -> bool:
+        """Whether anything is printed for `frame`."""
+        if frame["kind"] == "text":
+            return (frame["role"] != "thought" or self._thinking) and (
+                frame["role"] != "user" or self._prompts
+            )
+        if frame["kind"] == "fact" and frame["name"] == "TurnEnded":
+            return bool(frame["fact"]["stop_reason"] != "end_turn")
+        return frame["kind"] != "fact" or frame["name"] in SHOWN_FACTS
 
     def show(self, frame: Frame) -> None:
         match frame["kind"]:
@@ -126,7 +156,8 @@ class Printer:
                 self._asked(asking.of_fact(name, fact))
             case "AskAnswered":
                 by = one_line(fact["by"] or fact["authority"], 60)
-                self._closed(fact["ask"], f"{fact['outcome']} by {by}")
+                how = f"{fact['outcome']} by {by}" if by != "nobody" else f"{fact['outcome']} with its turn"
+                self._closed(fact["ask"], how)
             case "AskWithdrawn":
                 self._closed(fact["ask"], f"withdrawn: {one_line(fact['why'])}")
             case "Noted":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import typer
 
 from devplane.cli.common import json_option, reader, resolved, verb
@@ -34,8 +36,9 @@ def tail(
 
 def _print_stored(run: str, last: int, show: Printer | JsonPrinter) -> None:
     with reader() as store:
-        for entry in store.transcript(run, last=last) if last else ():
-            show.show(frame_of(entry))
+        frames = map(frame_of, store.transcript(run)) if last else iter(())
+        for frame in deque(filter(show.shows, frames), maxlen=last):
+            show.show(frame)
     if isinstance(show, Printer):
         show.finish()
 
@@ -52,7 +55,8 @@ async def _follow(run: str, last: int, show: Printer | JsonPrinter) -> None:
         async with live(start=False) as connection:
             watched = await connection.watch(run)
             is_watching = True
-            for frame in history(run, watched, last) if last else ():
+            frames = history(run, watched) if last else iter(())
+            for frame in deque(filter(show.shows, frames), maxlen=last):
                 show.show(frame)
             if watched["live"]:
                 with reader() as store:

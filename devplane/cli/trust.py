@@ -28,11 +28,11 @@ def trust(
     """
     from devplane.control import requests as r
     from devplane.trust import findings
-    from devplane.worktrees.checkout import root_of
+    from devplane.worktrees.checkout import trusted_root_of
 
     if not path.is_dir():
         raise UsageError(f"{path} is not a directory", hint="Name a directory of the checkout.")
-    root = root_of(path)
+    root = trusted_root_of(path)
     if forget:
         ask_daemon(r.Trust(str(root), trusted=False))
         if as_json:
@@ -46,6 +46,8 @@ def trust(
     if not as_json:
         _print(root, found)
     if not dry_run and not is_trusted:
+        if as_json and not yes:
+            raise UsageError("--json asks nothing, so it needs --yes or --dry-run")
         if not yes:
             _confirm(root)
         ask_daemon(r.Trust(str(root)))

@@ -87,6 +87,8 @@ class PromptQueued:
     turn: str
     chars: int
     by: str
+    is_next: bool = False
+    """Whether it goes before those that wait already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,14 @@ from devplane.core import spending
 from devplane.core.effects import CancelAsk, EndAgent, Reply, SendCancel, StartTurn, Wish
 from devplane.core.permission import Authority
 from devplane.core.spending import Spending
+from devplane.core.text import clipped
 from devplane.errors import DevplaneError
 
 TOOLS_KEPT = 20
 """Closed tool calls that a snapshot remembers; the event log has them all."""
+
+SUBJECT_LIMIT_CHARS = 2_000
+"""Longest command that a snapshot carries: it is written many times, the log has it whole."""
 
 OPEN_STATUSES = frozenset({"pending", "in_progress"})
 UNFINISHED = "unfinished"
@@ -265,7 +269,8 @@ def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
             others = tuple(each for each in run.options if each[0] != fact.option)
             return replace(run, options=(*others, (fact.option, fact.category, fact.value)))
         case e.PromptQueued():
-            return replace(run, queue=(*run.queue, Queued(fact.turn, fact.chars)))
+            queued = Queued(fact.turn, fact.chars)
+            return replace(run, queue=(queued, *run.queue) if fact.is_next else (*run.queue, queued))
         case e.TurnStarted() | e.TurnEnded() | e.TurnFailed() | e.CancelAsked():
             return _turn(run, fact, at_ms)
         case e.ToolChanged():
@@ -346,7 +351,7 @@ def _tool(run: Run, fact: e.ToolChanged) -> Run:
         title=known.title if fact.title is None else fact.title,
         kind=known.kind if fact.kind is None else fact.kind,
         status=known.status if fact.status is None else fact.status,
-        subject=known.subject if fact.subject is None else fact.subject,
+        subject=known.subject if fact.subject is None else clipped(fact.subject, SUBJECT_LIMIT_CHARS),
     )
     tools = tuple(after if each.call == fact.call else each for each in run.tools)
     if before is None:

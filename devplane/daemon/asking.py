@@ -96,8 +96,8 @@ class Asking:
             asked_ms=self._ledger.now_ms(),
             payload={"message": request.message, "form": request.form},
         )
-        self.open[ask.id] = ask
         commit = self._ledger.record(e.QuestionAsked(ask.id, ask.title, request.form), asks=(ask.row(),))
+        self.open[ask.id] = ask
         return await self._answer_to(ask, call, commit)
 
     def _answers_nothing_more(self) -> bool:

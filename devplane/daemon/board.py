@@ -115,11 +115,13 @@ class Board:
             event = e.Event(run_id, transcript.take_pos(), at_ms, fact)
             before, run = run, reduce(run, event)
             steps.append((before, event, run))
+        # May fail for what an agent made up; nothing has changed yet.
+        events = tuple(_row(event) for _, event, _ in steps)
         entry.run = run
         self.spread(entry)
         commit = self.log.submit(
             Batch(
-                events=tuple(_row(event) for _, event, _ in steps),
+                events=events,
                 snapshot=self._snapshot_if_due(entry, at_ms),
                 fragments=transcript.take_rows() if run.keeps_transcript else _dropped(transcript),
                 asks=asks,

@@ -12,7 +12,10 @@ import socket
 import struct
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+
+import psutil
 
 from devplane.agents import tree
 from devplane.errors import Refused
@@ -33,6 +36,8 @@ class Caller:
 
     pid: int | None
     uid: int | None
+    process: psutil.Process | None = None
+    """Looked at when it connected, so that another process that is given its pid is not it."""
 
     def check_may_act(self, agents: Iterable[int]) -> None:
         """Refuse what descends from an agent, and what cannot be told from it.
@@ -43,7 +48,7 @@ class Caller:
         if self.pid is None:
             raise AgentMayNot("refused: this system does not say which process is calling")
         above = tree.ancestors(self.pid)
-        if above is None:
+        if above is None or self.process is None or not tree.is_alive(self.process):
             raise AgentMayNot("refused: the process that called is gone")
         family = {self.pid, *above}
         if os.getpid() in above or family & set(agents):
@@ -54,9 +59,15 @@ def caller_of(sock: socket.socket) -> Caller:
     """Read the peer credentials of a connected unix socket."""
     if sys.platform == "linux":
         pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        return Caller(pid, uid)
+        return Caller(pid, uid, _process(pid))
     try:
         pid = struct.unpack("i", sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, 4))[0]
     except OSError:
         return Caller(None, None)
-    return Caller(pid, os.getuid())
+    return Caller(pid, os.getuid(), _process(pid))
+
+
+def _process(pid: int) -> psutil.Process | None:
+    with suppress(psutil.Error, OSError):
+        return psutil.Process(pid)
+    return None

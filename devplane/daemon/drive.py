@@ -24,7 +24,7 @@ from devplane.agents.translate import ToolBook
 from devplane.core import effects
 from devplane.core import events as e
 from devplane.core.permission import Authority
-from devplane.core.run import ImpossibleFact, Phase, Run, conclude
+from devplane.core.run import NEXT, ImpossibleFact, Phase, Run, conclude
 from devplane.core.text import one_line
 from devplane.daemon.asking import Asking, Policy
 from devplane.daemon.asks import Ask, cancelled
@@ -92,14 +92,17 @@ class Driver:
     def run(self) -> Run:
         return self._ledger.run
 
-    def prompt(self, turn: str, text: str, by: str) -> Commit:
+    def prompt(self, turn: str, text: str, by: str, *, is_next: bool = False) -> Commit:
         """Queue a prompt: what was said is stored before it is sent, or it is lost in a crash (G-21)."""
+        if e.PromptQueued not in NEXT[self.run.phase]:
+            # Before anything is kept of it: what was refused was not said.
+            raise ImpossibleFact(f"{self.run.id} is {self.run.state}")
         at_ms = self._ledger.now_ms()
         self._prompts[turn] = text
         keeps = self.run.keeps_transcript
         self._ledger.transcript.whole("user", text, turn, at_ms)
         queued = (QueuedPrompt(self._id, turn, text, at_ms),) if keeps else ()
-        return self._ledger.record(e.PromptQueued(turn, len(text), by), queued=queued)
+        return self._ledger.record(e.PromptQueued(turn, len(text), by, is_next), queued=queued)
 
     def cancel(self, by: str) -> Commit:
         return self._ledger.record(e.CancelAsked(by))
@@ -195,6 +198,8 @@ class Driver:
         await running.exited.wait()
         # What it wrote last may still be in the pipe; a child that holds the pipe must not keep the run.
         await anyio.sleep(EXIT_DRAIN_S)
+        while self._hearing.is_holding:  # noqa: ASYNC110 - the store frees the reading, bit by bit
+            await anyio.sleep(EXIT_DRAIN_S)
         self._over.set()
 
     async def _wait_for_exit_status(self, running: agent_process.AgentProcess) -> None:
@@ -229,7 +234,9 @@ class Driver:
                 limits.fetch_s,
                 link.open_session(self.run.cwd, self._settings.told),
             )
-            await self._settings.settle(link, session, result)
+            settle = self._settings.settle(link, session, result)
+            step = "the setting of its mode and model"
+            await within(step, name, limits.start_s, lambda: False, limits.start_s, settle)
             # Only now: the first prompt goes out with this fact, and the mode must be in force before.
             self._ledger.record(e.SessionOpened(session, "new"))
         except (Disconnected, ImpossibleFact):
@@ -366,7 +373,7 @@ class Driver:
             return
         else:
             reason = one_line(result.stop_reason or "", 60)
-            self._end_turn(turn, e.TurnEnded(turn, reason, result.usage))
+            self._end_turn(turn, e.TurnEnded(turn, reason, _counts(result.usage)))
 
     def _prompt_refused(self, error: PeerError) -> str:
         text = said(error)
@@ -404,9 +411,11 @@ class Driver:
         # Their answers may have ended the turn, and the next one is not to be cancelled.
         if self.run.turn is None or self.run.turn.id != turn:
             return
+        if self._tasks is not None:
+            # Its bound must not wait for a pipe that the agent does not read.
+            self._tasks.start_soon(self._watch_cancel, turn)
         with suppress(Disconnected):
             await link.cancel(self.run.session)
-        await self._watch_cancel(turn)
 
     async def _watch_cancel(self, turn: str) -> None:
         await anyio.sleep(self._limits.cancel_s)
@@ -426,6 +435,13 @@ class Driver:
         if link is not None and self.run.session and self.run.can_close:
             await link.close(self.run.session, self._limits.close_s)
         self._over.set()
+
+
+def _counts(usage: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The plain numbers and words of a usage report: what is nested is no count."""
+    if usage is None:
+        return None
+    return {key: value for key, value in usage.items() if isinstance(value, int | float | str)}
 
 
 def _first(group: BaseExceptionGroup[Any]) -> Any:

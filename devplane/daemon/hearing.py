@@ -41,6 +41,8 @@ class Hearing:
         self._last_turn = ""
         self._last_turn_ended_s = -1e9
         self._foreign_sessions: set[str] = set()
+        self.is_holding = False
+        """Whether reading waits for the store: there may be more in the pipe."""
         self.noise: list[str] = []
         """The first lines on stdout that were no messages."""
 
@@ -98,7 +100,9 @@ class Hearing:
             self._ledger.board.on_news()
         # The disk sets the pace of an agent that says more than can be stored.
         if self._ledger.board.log.backlog_bytes > BACKLOG_LIMIT_BYTES:
+            self.is_holding = True
             await self._ledger.board.log.drain()
+            self.is_holding = False
 
     def on_noise(self, text: str) -> None:
         """Keep a line that is no message (G-01)."""

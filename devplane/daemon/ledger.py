@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -40,7 +41,8 @@ class Ledger:
 
     def record(self, *facts: e.Fact, **rows: Any) -> Commit:
         """Add facts, with the rows that belong to them, in one batch (see `Board.record`)."""
-        commit = self.board.record(self.id, *facts, **rows)
+        kept = facts if self.run.keeps_transcript else tuple(map(_unspoken, facts))
+        commit = self.board.record(self.id, *kept, **rows)
         if self._awaited is not None:
             self._awaited.set()
             self._awaited = None
@@ -51,3 +53,16 @@ class Ledger:
         if self._awaited is None:
             self._awaited = anyio.Event()
         await self._awaited.wait()
+
+
+def _unspoken(fact: e.Fact) -> e.Fact:
+    """Return `fact` without an agent's or a person's words, for a repository that keeps no transcript."""
+    match fact:
+        case e.TitleGiven():
+            return replace(fact, title="")
+        case e.UpdateKept():
+            return replace(fact, raw="")
+        case e.ToolChanged():
+            return replace(fact, content=None)
+        case _:
+            return fact

@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from logging.handlers import RotatingFileHandler
@@ -79,7 +80,13 @@ def _is_served(home: Home) -> bool:
     return True
 
 
-def serve(home: Home, *, ready_fd: int | None = None, policy: Policy = ask_always) -> None:
+def serve(
+    home: Home,
+    *,
+    ready_fd: int | None = None,
+    policy: Policy = ask_always,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
     """Be the daemon of `home` until told to stop.
 
     Raises:
@@ -90,14 +97,17 @@ def serve(home: Home, *, ready_fd: int | None = None, policy: Policy = ask_alway
     try:
         with held_lock(home):
             _log_to(home)
-            anyio.run(_serve, home, limits, policy, ready_fd)
+            anyio.run(_serve, home, limits, policy, ready_fd, on_ready)
     except AnotherDaemon:
         _tell(ready_fd, b"held")
         raise
 
 
-async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | None) -> None:
+async def _serve(
+    home: Home, limits: Limits, policy: Policy, ready_fd: int | None, on_ready: Callable[[], None]
+) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    _allow_many_descriptors()
     tree.adopt_orphans()
     for problem in Catalog.load(home).problems:
         _log.warning("%s", problem)
@@ -116,6 +126,7 @@ async def _serve(home: Home, limits: Limits, policy: Policy, ready_fd: int | Non
             await ready.wait()
             _log.info("serving %s, pid %s", home.root, os.getpid())
             _tell(ready_fd, b"ready")
+            on_ready()
             await service.stopping.wait()
             await service.interrupt_all()
             # The caller of `shutdown` is to have its answer before the socket goes.
@@ -148,6 +159,13 @@ async def _give_up() -> None:
     await anyio.sleep(INSIST_S)
     _log.error("the end takes too long: leaving as it is")
     os._exit(1)
+
+
+def _allow_many_descriptors() -> None:
+    """Use all the descriptors that this user may have: each run and each caller takes some."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _tell(ready_fd: int | None, word: bytes) -> None:

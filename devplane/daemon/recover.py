@@ -94,7 +94,7 @@ def _nobodys(row: StoredAsk, now_ms: int, why: str) -> DecisionRow:
 def _runs_in_play(home: Home) -> list[tuple[Run, int]]:
     found = []
     with Reader.open(home.database) as reader:
-        for row in reader.runs(all=True):
+        for row in reader.runs():
             if not row["live"]:
                 continue
             try:
@@ -106,6 +106,6 @@ def _runs_in_play(home: Home) -> list[tuple[Run, int]]:
             except (ValueError, KeyError, ImpossibleFact):
                 _log.exception("the snapshot of %s cannot be read", row["id"])
                 continue
-            last = max((entry["pos"] for entry in reader.transcript(run.id)), default=run.pos)
+            last = max((entry["pos"] for entry in reader.transcript(run.id, last=1)), default=run.pos)
             found.append((run, max(last, run.pos) + 1))
     return found

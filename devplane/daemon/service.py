@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
@@ -20,7 +21,7 @@ from devplane.daemon.asks import Ask
 from devplane.daemon.board import Board
 from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits
-from devplane.errors import NotFound, Refused
+from devplane.errors import DevplaneError, NotFound, Refused
 from devplane.paths import Home
 from devplane.store.failure import StoreFailed
 from devplane.store.queries import Reader
@@ -67,10 +68,16 @@ class Service:
             raise Refused("the daemon is stopping")
         run_id = ids.make("r", os.urandom(ids.ID_BYTES))
         try:
-            await self.board.create(run_id, created)
+            # A caller that hangs up here must not leave a run that nobody drives.
+            with anyio.CancelScope(shield=True):
+                await self.board.create(run_id, created)
         except StoreFailed:
             self.board.remove(run_id)
             raise
+        if self.stopping.is_set():
+            self.board.record(run_id, e.RunEnded("interrupted", "the daemon stopped"))
+            self.board.remove(run_id)
+            raise Refused("the daemon is stopping")
         driver = Driver(
             self.board,
             run_id,
@@ -91,11 +98,17 @@ class Service:
             await driver.live()
         except Exception:  # noqa: BLE001 - a bug in one run must not end the others
             _log.exception("%s: a bug ended its driver", run_id)
+            self._end_by_bug(run_id)
         finally:
             self.drivers.pop(run_id, None)
             self.board.remove(run_id)
             driver.ended.set()
             self.orphans.set()
+
+    def _end_by_bug(self, run_id: str) -> None:
+        ending = e.RunEnded("failed", "a bug in Devplane ended this run", "See: devplane daemon logs.")
+        with suppress(DevplaneError, KeyError):
+            self.board.record(run_id, ending)
 
     def driver(self, text: str) -> Driver:
         """Return the driver of the run that `text` names.
@@ -186,8 +199,8 @@ class Service:
 
     async def interrupt_all(self) -> None:
         """End every run for a shutdown and wait until their agents are gone."""
-        drivers = list(self.drivers.values())
-        for driver in drivers:
-            driver.interrupt()
-        for driver in drivers:
-            await driver.ended.wait()
+        while drivers := list(self.drivers.values()):
+            for driver in drivers:
+                driver.interrupt()
+            for driver in drivers:
+                await driver.ended.wait()

@@ -29,7 +29,7 @@ from devplane.daemon.watch import Watcher
 from devplane.errors import AgentFailed, DevplaneError, NotFound, Refused, UsageError
 from devplane.store.rows import Batch, SeenRow, TrustRow
 from devplane.transport import Connection, Handlers
-from devplane.worktrees.checkout import root_of
+from devplane.worktrees.checkout import root_of, trusted_root_of
 
 PERSON = "person"
 NAME_WORDS = 4
@@ -49,10 +49,10 @@ async def dispatch(service: Service, request: r.Dispatch) -> dict[str, Any]:
     if not request.prompt.strip():
         raise UsageError("the prompt is empty")
     cwd = existing_folder(request.cwd)
-    root = root_of(cwd)
+    root = trusted_root_of(cwd)
     agent = Catalog.load(service.home).resolve(request.agent, cwd=cwd)
     check_trust(service, root)
-    keeps = config.load(root).keep_transcripts
+    keeps = config.load(root_of(cwd)).keep_transcripts
     created = e.RunCreated(
         agent=agent.id,
         agent_name=agent.name,
@@ -84,7 +84,7 @@ async def say(service: Service, request: r.Say) -> dict[str, Any]:
     is_busy = driver.run.turn is not None or bool(driver.run.queue)
     turn = _new_turn()
     try:
-        await driver.prompt(turn, request.text, PERSON)
+        await driver.prompt(turn, request.text, PERSON, is_next=request.now)
         if request.now and driver.run.turn is not None and not driver.run.turn.is_cancelling:
             await driver.cancel(PERSON)
     except ImpossibleFact:
@@ -139,7 +139,7 @@ async def stop(service: Service, request: r.Stop) -> dict[str, Any]:
 
 
 async def trust(service: Service, request: r.Trust) -> dict[str, Any]:
-    root = root_of(Path(request.root))
+    root = trusted_root_of(Path(request.root))
     if request.trusted:
         row = TrustRow(str(root), service.board.clock_ms(), PERSON)
         await service.board.log.submit(Batch(trusted=(row,)))

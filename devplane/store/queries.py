@@ -223,15 +223,17 @@ class Reader:
         return self._rows("agents_seen", _SEEN, [], "seen_ms DESC")
 
     def search(self, text: str, limit: int = 20) -> list[Hit]:
-        """Return where the words of `text` stand, next to each other and in this order, newest first.
+        """Return where every word of `text` stands, newest first. ``"two words"`` stand side by side.
 
-        Whatever a person types is words: quotes and operators mean nothing.
+        Whatever a person types is words: other operators mean nothing.
         """
-        words = text.replace("\0", " ").encode("utf-8", "replace").decode().replace('"', '""')
+        phrases = _phrases(text.replace("\0", " ").encode("utf-8", "replace").decode())
+        if not phrases:
+            return []
         found = self._select(
             "SELECT run, kind, ref, at_ms, snippet(search, 0, '', '', '…', 24) FROM search"
             " WHERE search MATCH :phrase ORDER BY rowid DESC LIMIT :limit",
-            {"phrase": f'"{words}"', "limit": limit},
+            {"phrase": " ".join(phrases), "limit": limit},
         )
         hits: list[Hit] = [
             {"run": run, "kind": kind, "ref": ref, "at_ms": at_ms, "snippet": snippet}
@@ -283,6 +285,14 @@ class Reader:
             return self._db.execute(sql, values or {}).fetchall()
         except sqlite3.Error as error:
             raise explain(self.path, error, doing="read") from error
+
+
+def _phrases(text: str) -> list[str]:
+    """Return the words and quoted phrases of `text` as the index wants them: each in quotes."""
+    found = []
+    for number, part in enumerate(text.split('"')):
+        found += [part] if number % 2 else part.split()
+    return [f'"{each}"' for each in found if any(char.isalnum() for char in each)]
 
 
 def _decoded(column: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which checkout owns a directory: the root that trust and settings belong to.
+"""Which checkout owns a directory: the roots that settings and trust belong to.
 
 Files are read, no git program is run: the directory may not be trusted yet, and
 its own configuration could name programs that git would start. What a ``.git``
@@ -28,9 +28,7 @@ def root_of(path: Path) -> Path:
     itself when none has. Outside every repository it is the nearest folder above
     that has a ``devplane.toml``, else the directory itself.
     """
-    start = Path(os.path.realpath(path))
-    while not os.path.isdir(start) and start != start.parent:
-        start = start.parent
+    start = _folder(path)
     owners = _owners(start)
     for owner in reversed(owners):
         if _has_config(owner):
@@ -38,6 +36,24 @@ def root_of(path: Path) -> Path:
     if owners:
         return owners[0]
     return next((folder for folder in (start, *start.parents) if _has_config(folder)), start)
+
+
+def trusted_root_of(path: Path) -> Path:
+    """Return the root whose trust covers `path`: the checkout that owns it, and no outer one.
+
+    A repository inside another brings hooks and servers of its own that nobody saw when the
+    outer one was trusted, so unlike its settings its trust is not inherited.
+    """
+    start = _folder(path)
+    owners = _owners(start)
+    return owners[0] if owners else root_of(start)
+
+
+def _folder(path: Path) -> Path:
+    start = Path(os.path.realpath(path))
+    while not os.path.isdir(start) and start != start.parent:
+        start = start.parent
+    return start
 
 
 def git_folders(root: Path) -> tuple[Path, Path] | None:

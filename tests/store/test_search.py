@@ -46,9 +46,11 @@ def test_speech_asks_and_tool_calls_are_found_newest_first(reader: Reader) -> No
 @pytest.mark.parametrize(
     ("text", "refs"),
     [
-        ("login page", [1]),
-        ("page login", []),
-        ("LOGIN PAGE", [1]),
+        ("login page", [2, 1]),
+        ('"login page"', [1]),
+        ("page login", [2, 1]),
+        ('"page login"', []),
+        ('"LOGIN PAGE"', [1]),
         ("cafe.py", [2]),
         ("foo_bar()", [2]),
         ('fix "the" login', [1]),
@@ -57,7 +59,7 @@ def test_speech_asks_and_tool_calls_are_found_newest_first(reader: Reader) -> No
         ("text:login", []),
     ],
 )
-def test_words_are_found_next_to_each_other_and_operators_are_words(
+def test_all_words_are_found_phrases_side_by_side_and_operators_are_words(
     reader: Reader, text: str, refs: list[int]
 ) -> None:
     assert [hit["ref"] for hit in reader.search(text)] == refs
