@@ -119,8 +119,11 @@ async def _run(connection: Connection, on_end: Callable[[], None] | None) -> Non
 
 
 async def _reach(home: Home) -> UnixStream | None:
+    path = home.socket()
     with suppress(OSError):
-        return await connect_unix(str(home.socket()))
+        # The caller's environment goes over it: only to a daemon of this user.
+        if path.parent.stat().st_uid == os.getuid():
+            return await connect_unix(str(path))
     return None
 
 

@@ -142,3 +142,48 @@ def error_in(arguments: list[str]) -> None:
 
     made.methods[arguments[0] if arguments else "session/new"] = refuse
     made.run()
+
+
+@case
+def silent_mode(arguments: list[str]) -> None:
+    """Offers two modes, and never answers when it is put into one."""
+    made = agent()
+    made.modes = [{"id": "careful", "name": "Careful"}, {"id": "bold", "name": "Bold"}]
+    made.methods["session/set_mode"] = lambda params: SILENCE
+    made.run()
+
+
+def _answer(message: Message, result: Message) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}) + "\n")
+    sys.stdout.flush()
+
+
+@case
+def stops_reading(arguments: list[str]) -> NoReturn:
+    """Opens a session, and reads nothing of what comes after it."""
+    for line in sys.stdin.buffer:
+        log.heard(line)
+        message = json.loads(line)
+        is_new = message["method"] == "session/new"
+        _answer(message, {"sessionId": "deaf"} if is_new else {"protocolVersion": 1})
+        if is_new:
+            break
+    while True:
+        time.sleep(60)
+
+
+@case
+def deep_usage(arguments: list[str]) -> None:
+    """Ends each turn with a usage report that is nested DEPTH deep (600)."""
+    usage: Any = 1
+    for _ in range(int(arguments[0]) if arguments else 600):
+        usage = {"deeper": usage}
+    results: dict[str, Message] = {
+        "initialize": {"protocolVersion": 1},
+        "session/new": {"sessionId": "deep"},
+        "session/prompt": {"stopReason": "end_turn", "usage": usage},
+    }
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" in message:
+            _answer(message, results[message["method"]])
