@@ -28,6 +28,7 @@ ALONE = {
     "version",
     "reads-decisions",
     "ticker",
+    "stops-reading",
 }
 """Cases that never get as far as a session, or that a test of their own ends."""
 NEVER_END = {"exit-mid-turn", "ignores-cancel", "interleaved", "stalls", "no-last-newline", "slow-cancel"}
