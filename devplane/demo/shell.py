@@ -65,9 +65,9 @@ class Shell:
             return Outcome(status, _tail(output.fileno()))
 
     def stop_all(self) -> None:
-        """Kill whatever runs, and let nothing start any more. Safe in a signal's handler."""
+        """Kill whatever runs, and let nothing start any more. Safe from any thread."""
         self._is_stopped = True
-        # A command may be between its start and our knowing of it; the main thread never holds this lock.
+        # A command may be between its start and our knowing of it.
         if self._starting.acquire(timeout=LOCK_WAIT_S):
             self._starting.release()
         for child in tuple(self._running):

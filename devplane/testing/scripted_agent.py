@@ -123,8 +123,7 @@ class ScriptedAgent:
 
     def run(self) -> NoReturn:
         """Serve until EOF or a signal, then end the process."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda number, _: self.end(128 + number))
+        self._end_on_signals()
         worker = threading.Thread(target=self._serve, daemon=True)
         worker.start()
         for message in self.wire.messages():
@@ -137,6 +136,21 @@ class ScriptedAgent:
         self._calls.put(None)
         worker.join(END_GRACE_S)
         self.end(0)
+
+    def _end_on_signals(self) -> None:
+        """End on SIGTERM and its like at once, whatever the main thread waits for.
+
+        A handler in Python runs when the main thread next runs: a signal that comes just before
+        it blocks in a read would wait for the next line, maybe for ever. The byte that the
+        interpreter writes in the system's own handler is read by a thread that does nothing else.
+        """
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        ending = threading.Thread(target=lambda: self.end(128 + os.read(reader, 1)[0]), daemon=True)
+        ending.start()
 
     def end(self, status: int) -> NoReturn:
         """End the process now, whatever its threads are waiting for."""
