@@ -60,6 +60,13 @@ BY_STATUS: dict[int, type[DevplaneError]] = {
 """The class for each exit status: how an error keeps its kind across the control socket."""
 
 
+def innermost(error: BaseException) -> BaseException:
+    """Return what a group of exceptions was raised for: its first member, however deep; else `error`."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def to_wire(error: DevplaneError) -> dict[str, Any]:
     """Return the JSON-RPC ``data`` object that carries `error` to another process."""
     return {"exit_status": error.exit_status, "hint": error.hint}

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from devplane.core.text import visible
-from devplane.errors import DevplaneError
+from devplane.errors import DevplaneError, innermost
 
 INTERRUPTED = 130
 
@@ -26,7 +26,7 @@ def exiting() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BaseException as error:
-        status = _status_of(_only(error))
+        status = _status_of(innermost(error))
         if status is None:
             raise
         sys.exit(status)
@@ -69,9 +69,3 @@ def _tell(what: str, to_do: str | None) -> None:
     print(f"devplane: {visible(what)}", file=sys.stderr)
     if to_do:
         print(f"  {visible(to_do)}", file=sys.stderr)
-
-
-def _only(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -16,7 +16,7 @@ from devplane import __version__
 from devplane.acp.jsonrpc import Disconnected, PeerError
 from devplane.control.requests import Hello, Request, method_of
 from devplane.control.stream import UnixStream, connect_unix
-from devplane.errors import DevplaneError, NoDaemon, Refused, from_wire
+from devplane.errors import DevplaneError, NoDaemon, Refused, from_wire, innermost
 from devplane.paths import Home
 from devplane.transport import Connection, Handlers
 
@@ -99,16 +99,9 @@ async def connect(
             yield client
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
-        raise _first(group) from None
+        raise innermost(group) from None
     finally:
         await connection.aclose("done")
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 async def _run(connection: Connection, on_end: Callable[[], None] | None) -> None:

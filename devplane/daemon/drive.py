@@ -33,7 +33,7 @@ from devplane.daemon.hearing import NOISE_QUOTED, Hearing
 from devplane.daemon.ledger import Ledger
 from devplane.daemon.limits import Limits
 from devplane.daemon.settings import Settings
-from devplane.errors import DevplaneError
+from devplane.errors import DevplaneError, innermost
 from devplane.paths import Home
 from devplane.store.failure import StoreFailed
 from devplane.store.log import Commit
@@ -139,7 +139,7 @@ class Driver:
         except DevplaneError as error:
             self._failure = self._failure or error
         except BaseExceptionGroup as group:
-            first = _first(group)
+            first = innermost(group)
             if not isinstance(first, DevplaneError):
                 raise
             self._failure = self._failure or first
@@ -242,7 +242,7 @@ class Driver:
         except (Disconnected, ImpossibleFact):
             self._over.set()
         except BaseExceptionGroup as group:
-            self._fail(self._start_failure(_first(group)))
+            self._fail(self._start_failure(innermost(group)))
         except DevplaneError as error:
             self._fail(self._start_failure(error))
 
@@ -442,10 +442,3 @@ def _counts(usage: dict[str, Any] | None) -> dict[str, Any] | None:
     if usage is None:
         return None
     return {key: value for key, value in usage.items() if isinstance(value, int | float | str)}
-
-
-def _first(group: BaseExceptionGroup[Any]) -> Any:
-    error: Any = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

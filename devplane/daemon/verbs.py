@@ -26,7 +26,7 @@ from devplane.daemon.asks import Ask, Chosen, choose, reply
 from devplane.daemon.drive import Driver
 from devplane.daemon.service import Service
 from devplane.daemon.watch import Watcher
-from devplane.errors import AgentFailed, DevplaneError, NotFound, Refused, UsageError
+from devplane.errors import AgentFailed, DevplaneError, NotFound, Refused, UsageError, innermost
 from devplane.store.rows import Batch, SeenRow, TrustRow
 from devplane.transport import Connection, Handlers
 from devplane.worktrees.checkout import root_of, trusted_root_of
@@ -184,9 +184,7 @@ async def probe(service: Service, request: r.Probe) -> dict[str, Any]:
                 tasks.cancel_scope.cancel()
         died = running.describe_end()
     except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        error = innermost(group)
         if isinstance(error, AgentFailed | NotAnAgent):
             raise error from None
         if isinstance(error, DevplaneError):
