@@ -174,6 +174,11 @@ def call_of(record: ToolRecord, agent: Agent, cwd: str) -> Call:
     return Call(tool, subject or record.title, cwd)
 
 
+def calls_of(record: ToolRecord, agent: Agent, cwd: str) -> tuple[Call, ...]:
+    """Return every call that a request can be read as; the strictest verdict on them holds. Never empty."""
+    return (call_of(record, agent, cwd),)
+
+
 def command_of(record: ToolRecord) -> str:
     """Return the command line of a call, or "" when its arguments name none."""
     command = record.raw_input.get("command")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Verdict(StrEnum):
@@ -13,7 +14,10 @@ class Verdict(StrEnum):
     ALLOW = "allow"
     DENY = "deny"
     ASK = "ask"
+    UNRESOLVED = "unresolved"
+    """The call hides what it does, and a rule constrains its tool: a person decides."""
     UNDECIDED = "undecided"
+    """No rule answers: a person decides."""
 
 
 class Authority(StrEnum):
@@ -59,27 +63,68 @@ def pick_option(verdict: Verdict, options: Sequence[Option]) -> Option | None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What an agent asks to do, in the words that rules use.
-
-    ``tool`` is the agent-neutral tool name (``Bash``, ``Edit``, ``Read``, ``WebFetch``) or ""
-    when the request does not say; ``subject`` the command, path or URL, whole.
-    """
+    """What an agent asks to do, in the words that rules use."""
 
     tool: str
+    """The agent-neutral tool name: ``Bash``, ``Read``, ``Edit``, ``WebFetch``, ``mcp__server__tool``,
+    ``switch_mode``; "" when the request does not say which it is."""
     subject: str
+    """The command line, path or URL, whole; for what people see and for rules on commands and hosts."""
     cwd: str
+    """The absolute folder that the call's relative paths start from."""
+    paths: tuple[str, ...] = ()
+    """Every path that the call reads or writes, as the agent spelt it."""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    """The call's arguments as the agent sent them; {} when it sent none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A verdict with the rule that gave it; ``rule`` and ``file`` are "" when none did."""
+    """A verdict, and what gave it."""
 
     verdict: Verdict
+    tool: str = ""
+    subject: str = ""
     rule: str = ""
+    """The rule as it stands in its file, or "" when none decided."""
     file: str = ""
+    line: int = 0
+    """Counted from 1; 0 when no file decided."""
+    builtin: bool = False
+    """Whether it is Devplane's own protection, which no file can change."""
     reason: str = ""
+    """Why, in one sentence."""
+    others: tuple[NamedRule, ...] = ()
+    """For an allow of several commands: the other rules that it took."""
+
+    @property
+    def authority(self) -> Authority:
+        """On whose word an allow or a deny of this ruling is given."""
+        return Authority.BUILTIN if self.builtin else Authority.RULE
+
+    @property
+    def where(self) -> str:
+        """The file with its line, or ""."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRule:
+    """One rule and where it stands."""
+
+    rule: str
+    file: str
+    line: int
+
+
+STRICTEST_FIRST = (Verdict.DENY, Verdict.ASK, Verdict.UNRESOLVED, Verdict.UNDECIDED, Verdict.ALLOW)
+
+
+def strictest(rulings: Sequence[Ruling]) -> Ruling:
+    """Return the strictest of several rulings on one request, the first of equals. There is at least one."""
+    return min(rulings, key=lambda each: STRICTEST_FIRST.index(each.verdict))
 
 
 def ask_always(call: Call) -> Ruling:
     """Leave every call to a person: the policy of a home that has no rules."""
-    return Ruling(Verdict.UNDECIDED, reason="no rule answers")
+    return Ruling(Verdict.UNDECIDED, call.tool, call.subject, reason="no rule answers")
