@@ -50,6 +50,11 @@ class Home:
         return self.root / "agents.toml"
 
     @property
+    def policy_file(self) -> Path:
+        """This machine's rules, for every project."""
+        return self.root / "policy.toml"
+
+    @property
     def agent_logs(self) -> Path:
         """Folder of one file a run: what the agent wrote to stderr, and stdout noise."""
         return self.root / "logs"

@@ -78,6 +78,33 @@ def line_of(text: str, path: tuple[str, ...]) -> int:
     return 1
 
 
+def item_lines(text: str, path: tuple[str, ...], count: int) -> list[int]:
+    """Return the line, counted from 1, on which each of the `count` items of the array at `path` begins.
+
+    Items of an array that is written in a way of its own (an inline table, a string over
+    several lines) all get the line of their key.
+    """
+    statement = next((each for each in statements(text) if each.path == path and not each.is_header), None)
+    if statement is None:
+        return [line_of(text, path)] * count
+    lines = split_lines(text)[statement.start : statement.end]
+    _, _, first = lines[0].partition("=")
+    found: list[int] = []
+    for at, line in enumerate([first.lstrip(), *lines[1:]]):
+        inner = line.strip()
+        opened = inner[1:] if at == 0 and inner.startswith("[") else inner
+        closed = None
+        # The last line holds the closing bracket, perhaps behind an item and before a comment.
+        for candidate in (f"x = [{opened}\n]", f"x = [{opened}"):
+            closed = _parse(candidate)
+            if closed is not None:
+                break
+        if closed is None:
+            break
+        found += [statement.start + at + 1] * len(closed["x"])
+    return found if len(found) == count else [statement.start + 1] * count
+
+
 def trailing_comment(statement: str) -> str:
     """Return the comment behind the value in the text of one statement, or ""."""
     whole = _parse(statement)

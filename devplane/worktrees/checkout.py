@@ -49,6 +49,12 @@ def trusted_root_of(path: Path) -> Path:
     return owners[0] if owners else root_of(start)
 
 
+def checkout_of(path: Path) -> Path:
+    """Return the root of the checkout that `path` lies in, a linked worktree's own; else the folder itself."""
+    start = _folder(path)
+    return next((each for each in (start, *start.parents) if git_folders(each) is not None), start)
+
+
 def _folder(path: Path) -> Path:
     start = Path(os.path.realpath(path))
     while not os.path.isdir(start) and start != start.parent:

@@ -1,0 +1,476 @@
+"""One line of a policy: its text read once, and put to tools, commands, hosts and arguments.
+
+A deny or an ask is matched generously: flags in any order and spelling, whatever stands
+around the program. An allow is matched word by word as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from devplane.core.policy import words
+from devplane.core.policy.line import Command, Line, read
+from devplane.core.policy.paths import PathPattern
+from devplane.errors import DevplaneError
+
+COMMAND_TOOLS = frozenset({"bash", "monitor", "powershell"})
+READ_TOOLS = frozenset({"read", "grep", "glob", "lsp", "notebookread"})
+EDIT_TOOLS = frozenset({"edit", "write", "multiedit", "notebookedit"})
+
+_FORM = re.compile(r"(?P<tool>[^()\s]*)\s*(?:\((?P<inside>.*)\))?", re.DOTALL)
+_PARAMETER = re.compile(r"([A-Za-z_][\w-]*):(.*)", re.DOTALL)
+_RULE_WORD = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
+_COMPOUND = re.compile(r"[;&|<>\n`]|\$\(")
+_STANDARD_FOLDERS = frozenset(
+    {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"}
+)
+
+
+class RuleBroken(DevplaneError):
+    """A rule that cannot be understood. ``number`` counts it in its list, from 0."""
+
+    hint = "See the forms of a rule in docs/policy.md."
+
+
+class Match(Enum):
+    """Whether a rule speaks of a call."""
+
+    NO = 0
+    MAYBE = 1
+    """It does if an expansion becomes what it names."""
+    YES = 2
+
+
+_SHORT: dict[tuple[str, ...], dict[str, str]] = {
+    ("rm",): {"recursive": "r", "force": "f", "dir": "d", "R": "r", "interactive=never": "f"},
+    ("cp",): {"recursive": "r", "force": "f", "R": "r", "archive": "a"},
+    ("chmod",): {"recursive": "R"},
+    ("chown",): {"recursive": "R"},
+    ("chgrp",): {"recursive": "R"},
+    ("git", "push"): {"force": "f", "delete": "d"},
+    ("git", "clean"): {"force": "f"},
+    ("git", "checkout"): {"force": "f"},
+    ("git", "switch"): {"force": "f", "discard-changes": "f"},
+    ("git", "commit"): {"no-verify": "n", "all": "a", "message": "m"},
+    ("git", "branch"): {"delete": "d", "force": "f"},
+    ("git", "add"): {"all": "A", "force": "f"},
+    ("git", "rm"): {"force": "f"},
+    ("curl",): {"output": "o", "upload-file": "T", "data": "d", "form": "F", "request": "X"},
+    ("sed",): {"in-place": "i"},
+    ("tar",): {"extract": "x", "create": "c"},
+    ("docker", "rm"): {"force": "f"},
+    ("kubectl", "delete"): {"filename": "f"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    text: str
+    can_be_value: bool
+
+
+class Words:
+    """A command's words sorted for matching: flags as a set, operands in order. Made once a command."""
+
+    def __init__(self, command: Command) -> None:
+        self.flags: set[str] = set()
+        self.letters: set[str] = set()
+        self.operands: list[_Item] = []
+        self.may_hold_flags = False
+        given = command.words[1:]
+        is_after_flag = is_ended = False
+        for word in given:
+            if words.is_hidden(word) or (word[:1] in (words.STAR, words.ONE)):
+                self.may_hold_flags = True
+                self.operands.append(_Item(word, is_after_flag))
+                is_after_flag = False
+            elif word.startswith("-") and len(word) > 1 and not is_ended:
+                if word == "--":
+                    is_ended = True
+                    continue
+                name, sign, value = word.partition("=")
+                self.flags.add(word)
+                self.flags.add(name)
+                if not word.startswith("--"):
+                    self.letters.update(name[1:])
+                if sign:
+                    self.operands.append(_Item(value, True))
+                is_after_flag = not sign
+            else:
+                self.operands.append(_Item(word, is_after_flag))
+                is_after_flag = False
+        first = tuple(each.text for each in self.operands[:4])
+        for key, names in _SHORT.items():
+            if key[0] == command.name and (len(key) == 1 or key[1] in first):
+                for flag in list(self.flags):
+                    if not flag.startswith("--"):
+                        continue
+                    for long, letter in names.items():
+                        if len(flag) > 3 and ("--" + long).startswith(flag):
+                            self.letters.add(letter)
+                for long, letter in names.items():
+                    if len(long) == 1 and long in self.letters:
+                        self.letters.add(letter)
+                    elif letter in self.letters and "=" not in long:
+                        self.flags.add("--" + long)
+        if command.name == "git" and "push" in first:
+            if any(each.text.startswith("+") for each in self.operands):
+                self.flags.add("--force")
+                self.letters.add("f")
+            if any(each.text.startswith(":") and len(each.text) > 1 for each in self.operands):
+                self.flags.add("--delete")
+                self.letters.add("d")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of one list of one file."""
+
+    text: str
+    """As it stands in the file."""
+    file: str
+    line: int
+    tool: str
+    """Small letters; may hold globs in deny and ask lists."""
+    specifier: str | None
+    """What stands in the brackets; ``None`` for every use of the tool."""
+    is_exception: bool = False
+    path: PathPattern | None = None
+    parameter: tuple[str, str] | None = None
+    command_words: tuple[str, ...] = ()
+    exact: Line | None = None
+    """A command line with structure, which only ever covers that very line."""
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_for_commands(self) -> bool:
+        return (
+            bool(self.command_words)
+            or self.exact is not None
+            or (self.is_bare and self.tool in COMMAND_TOOLS)
+        )
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it speaks of every use of its tool."""
+        return self.specifier is None
+
+    # Tools
+
+    @cached_property
+    def _tool_glob(self) -> re.Pattern[str]:
+        return words.glob(self.tool.replace("*", words.STAR))
+
+    def names_tool(self, tool: str, *, as_allow: bool) -> bool:
+        """Whether the rule's tool is `tool` (small letters), or one that stands for it.
+
+        An allow never reaches further than the name it spells: in it, a glob counts only
+        behind a whole ``mcp__server__``.
+        """
+        mine = self.tool
+        if "*" in mine:
+            if as_allow and not re.match(r"mcp__[^*]+?__", mine):
+                return False
+            return self._tool_glob.fullmatch(tool) is not None
+        if mine == tool:
+            return True
+        if mine.startswith("mcp__") and "__" not in mine[5:]:
+            return tool.startswith(mine + "__")
+        if mine == "bash":
+            return tool in ("monitor",)
+        if mine == "read":
+            return tool in READ_TOOLS or (not as_allow and self.path is not None and tool in EDIT_TOOLS)
+        if mine == "edit":
+            return tool in EDIT_TOOLS
+        return False
+
+    # Commands
+
+    def denies(self, command: Command, parts: Words) -> Match:
+        """Whether the rule, as a deny or an ask, speaks of one simple command."""
+        if self.exact is not None or not self.command_words or not command.words:
+            return Match.NO
+        if not self._is_program(command):
+            return Match.NO
+        return self._arguments(command, parts)
+
+    def _is_program(self, command: Command) -> bool:
+        wanted = self.command_words[0]
+        if words.STAR in wanted:
+            return words.glob(wanted).fullmatch(command.name) is not None or (
+                words.glob(wanted).fullmatch(command.program) is not None
+            )
+        return wanted.rpartition("/")[2].casefold() == command.name
+
+    @cached_property
+    def _wanted(self) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+        """The rule's flags, its operands, and whether it is exact."""
+        flags, operands = [], []
+        rest = self.command_words[1:]
+        for word in rest:
+            if word.startswith("-") and len(word) > 1 and word != "--":
+                flags.append(word)
+            elif word != "--":
+                operands.append(word)
+        return tuple(flags), tuple(operands), not any(words.STAR in each for each in self.command_words)
+
+    def _arguments(self, command: Command, parts: Words) -> Match:
+        flags, operands, is_exact = self._wanted
+        found = Match.YES
+        for flag in flags:
+            if not _has_flag(flag, parts):
+                if not parts.may_hold_flags:
+                    return Match.NO
+                found = Match.MAYBE
+        is_open = not is_exact
+        if _aligned(operands, parts.operands, is_open, may=False):
+            return found
+        if any(not words.is_literal(each.text) for each in parts.operands) and _aligned(
+            operands, parts.operands, is_open, may=True
+        ):
+            return Match.MAYBE
+        return Match.NO
+
+    def allows(self, command: Command) -> int:
+        """Whether the rule, as an allow, covers one simple command: how many of its words it spells, or 0.
+
+        For ``Bash`` and ``Bash(*)``, which cover all of it: more than a command can have.
+        """
+        if self.is_bare:
+            return 1 << 30
+        wanted = self.command_words
+        if not wanted or not command.words:
+            return 0
+        program = command.program
+        if not words.is_literal(program):
+            return 0
+        folder, _, base = program.rpartition("/")
+        if folder and "/" not in wanted[0] and folder in _STANDARD_FOLDERS:
+            program = base
+        if not _covered(wanted, (program, *command.words[1:])):
+            return 0
+        reach = 0
+        for word in wanted:
+            if words.STAR in word:
+                break
+            reach += 1
+        return max(reach, 1)
+
+    def allows_line(self, line: Line) -> bool:
+        """Whether it is that very line, quoting aside."""
+        mine = self.exact
+        return mine is not None and mine.is_readable and same(mine, line)
+
+    # Arguments of other tools
+
+    def matches_input(self, given: Mapping[str, Any]) -> bool:
+        """For ``Tool(param:value)``: whether the call has that argument. One that is absent never matches."""
+        assert self.parameter is not None
+        name, wanted = self.parameter
+        value = given.get(name)
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        if isinstance(value, int | float):
+            value = str(value)
+        if not isinstance(value, str):
+            return False
+        return words.glob(wanted.replace("*", words.STAR)).fullmatch(value) is not None
+
+
+def same(one: Line, other: Line) -> bool:
+    """Whether two lines run the same, however their words are quoted."""
+    if not other.is_readable or one.shape != other.shape or len(one.commands) != len(other.commands):
+        return False
+    return all(
+        mine.words == theirs.words
+        and mine.assignments == theirs.assignments
+        and mine.redirects == theirs.redirects
+        and mine.fed_text == theirs.fed_text
+        and not any(words.is_hidden(word) for word in mine.words)
+        for mine, theirs in zip(one.commands, other.commands, strict=True)
+    )
+
+
+def parse(text: str, file: str, line: int, *, folder: str, home: str) -> Rule:
+    """Read one rule. `folder` is its file's, for patterns that start with one slash.
+
+    Raises:
+        RuleBroken: It has no form that a rule can have.
+    """
+    stripped = text.strip()
+    is_exception = stripped.startswith("!")
+    body = stripped[1:].strip() if is_exception else stripped
+    if not body:
+        raise RuleBroken(f"the rule {text!r} is empty")
+    found = _FORM.fullmatch(body)
+    if found is None:
+        raise RuleBroken(f"{body}: {_what_is_wrong(body)}")
+    tool, inside = found["tool"].casefold(), found["inside"]
+    if not tool:
+        raise RuleBroken(f"{body}: names no tool")
+    if inside is not None and tool.startswith("mcp__"):
+        raise RuleBroken(f"{body}: a rule for an MCP tool takes no brackets")
+    if inside is not None and "*" in tool:
+        raise RuleBroken(f"{body}: a rule for several tools takes no brackets")
+    if inside is None or inside.strip() in ("", "*"):
+        return Rule(stripped, file, line, tool, None, is_exception)
+    inside = inside.strip()
+    if tool in COMMAND_TOOLS:
+        if inside.startswith("command:") and len(inside) > 8:
+            raise RuleBroken(f"{body}: write the command itself, as in Bash(git push *)")
+        return _command_rule(stripped, file, line, tool, inside, is_exception)
+    if tool in ("read", "edit"):
+        pattern = PathPattern.parse(inside, folder, home)
+        return Rule(stripped, file, line, tool, inside, is_exception, path=pattern)
+    if tool in EDIT_TOOLS | READ_TOOLS:
+        instead = "Edit" if tool in EDIT_TOOLS else "Read"
+        raise RuleBroken(f"{body}: paths belong to {instead}, which covers it: {instead}({inside})")
+    parameter = _PARAMETER.fullmatch(inside)
+    if parameter is None:
+        raise RuleBroken(f"{body}: this tool takes no such specifier; Tool(parameter:value) is one")
+    return Rule(
+        stripped, file, line, tool, inside, is_exception, parameter=(parameter[1], parameter[2].strip())
+    )
+
+
+def _what_is_wrong(body: str) -> str:
+    if body.count("(") and not body.rstrip().endswith(")"):
+        if ")" in body:
+            return "there is text after its closing bracket"
+        return "its bracket is not closed"
+    if ")" in body and "(" not in body:
+        return "its bracket is not opened"
+    return "it is not Tool or Tool(specifier)"
+
+
+def _command_rule(text: str, file: str, line: int, tool: str, inside: str, is_exception: bool) -> Rule:
+    if inside.endswith(":*"):
+        inside = inside[:-2] + " *"
+    if _COMPOUND.search(_without_quotes(inside)) and "*" not in inside:
+        return Rule(text, file, line, tool, inside, is_exception, exact=read(inside))
+    made = tuple(_rule_word(each) for each in _RULE_WORD.findall(inside))
+    if not made:
+        raise RuleBroken(f"{text}: names no command")
+    return Rule(text, file, line, tool, inside, is_exception, command_words=made)
+
+
+def _without_quotes(text: str) -> str:
+    return re.sub(r"'[^']*'|\"(?:[^\"\\`$]|\\.)*\"", "", text)
+
+
+def _rule_word(raw: str) -> str:
+    made = []
+    for part in re.findall(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^'"\\]+""", raw, re.DOTALL):
+        if part[0] == "'":
+            made.append(part[1:-1])
+        elif part[0] == '"':
+            made.append(words.double_quoted(part[1:-1]))
+        elif part[0] == "\\":
+            made.append(part[1:])
+        else:
+            made.append(part.replace("*", words.STAR))
+    word = "".join(made)
+    return words.HOME + word[1:] if word == "~" or word.startswith("~/") else word
+
+
+def _has_flag(wanted: str, parts: Words) -> bool:
+    if words.STAR in wanted:
+        matcher = words.glob(wanted)
+        return any(matcher.fullmatch(each) for each in parts.flags)
+    if wanted in parts.flags:
+        return True
+    name = wanted.partition("=")[0]
+    if wanted.startswith("--"):
+        return any(
+            len(each) > 3 and each.startswith("--") and "=" not in each and name.startswith(each)
+            for each in parts.flags
+            if "=" not in wanted
+        )
+    return len(wanted) > 1 and set(name[1:]) <= parts.letters
+
+
+def _aligned(wanted: Sequence[str], given: Sequence[_Item], is_open: bool, *, may: bool) -> bool:
+    """Whether the operands fit the rule's, in order; `may`: expansions become whatever is needed."""
+    end = len(wanted)
+
+    def grown(states: set[int]) -> set[int]:
+        for at in sorted(states):
+            while at < end and wanted[at] == words.STAR:
+                at += 1
+                states.add(at)
+        return states
+
+    states = grown({0})
+    # A rule that ends in a wildcard, or holds one in its last word, says nothing of what follows.
+    is_done_early = is_open and (not wanted or words.STAR in wanted[-1])
+    for item in given:
+        if end in states and is_done_early:
+            return True
+        after: set[int] = set()
+        is_hidden = words.is_hidden(item.text)
+        for at in states:
+            if at < end and wanted[at] == words.STAR:
+                after.add(at)
+            elif at < end and _operand_fits(wanted[at], item.text, may):
+                after.add(at + 1)
+            if item.can_be_value:
+                after.add(at)
+            if may and is_hidden:
+                after.update(range(at, end + 1))
+        states = grown(after)
+        if not states:
+            return False
+    return end in states or (end - 1 in states and bool(wanted) and wanted[-1] == words.STAR)
+
+
+def _operand_fits(wanted: str, given: str, may: bool) -> bool:
+    if words.STAR in wanted:
+        return words.glob(wanted).fullmatch(given) is not None
+    if wanted == given or wanted.casefold() == given.casefold():
+        return True
+    return may and not words.is_literal(given) and _can_be(given, wanted)
+
+
+def _can_be(given: str, wanted: str) -> bool:
+    """Whether a word with marks can become `wanted`."""
+    parts = re.split(f"([{words.ANY}{words.STAR}{words.ONE}])", given)
+    made = "".join(
+        "." if each == words.ONE else ".*" if each in (words.ANY, words.STAR) else re.escape(each)
+        for each in parts
+    )
+    return re.fullmatch(made, wanted, re.DOTALL) is not None
+
+
+def _covered(wanted: Sequence[str], given: Sequence[str]) -> bool:
+    """Whether an allow's words cover a command's, one by one; a lone ``*`` is any run of words."""
+    lone = sum(words.STAR in each for each in wanted) == 1
+    end = len(wanted)
+    states = {0}
+    for word in given:
+        after: set[int] = set()
+        for at in states:
+            if at < end and wanted[at] == words.STAR:
+                after |= {at, at + 1}
+            elif at < end and _word_covers(wanted[at], word):
+                after.add(at + 1)
+            if at == end and wanted[-1].endswith(words.STAR):
+                after.add(at)
+        states = after
+        if not states:
+            return False
+    if end in states:
+        return True
+    # Only as the rule's one wildcard does a trailing `*` cover the bare command too (PG-081, PG-088).
+    return lone and end - 1 in states and wanted[-1] == words.STAR
+
+
+def _word_covers(wanted: str, given: str) -> bool:
+    if words.STAR not in wanted:
+        return wanted == given
+    pattern = "".join(".*" if char == words.STAR else re.escape(char) for char in wanted)
+    return re.fullmatch(pattern, given, re.DOTALL) is not None
