@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devplane.config import CONFIG_NAME
 from devplane.core.permission import Call, Judge, Ruling
-from devplane.core.policy import Policy
+from devplane.core.policy import Policy, parse
 from devplane.files import Unreadable, read_text
 from devplane.paths import Home
 from devplane.policies.disk import RealDisk
@@ -68,6 +68,19 @@ class Policies:
         """Return the evaluator of a place as its files are now."""
         return self.made(place, self.documents(place), writes=writes)
 
+    def with_rule(self, place: Place, text: str, *, is_for_machine: bool = False) -> Policy:
+        """Return the evaluator of a place as if a file allowed one thing more: its own, or the machine's.
+
+        Raises:
+            RuleBroken: `text` is no rule.
+        """
+        documents = list(self.documents(place))
+        at = 1 if is_for_machine else 0
+        rules = documents[at].rules
+        added = parse(text, rules.file, 0, folder=rules.folder)
+        documents[at] = replace(documents[at], rules=replace(rules, auto_allow=(*rules.auto_allow, added)))
+        return self.made(place, tuple(documents))
+
     def documents(self, place: Place) -> tuple[Document, ...]:
         """Return the governing files, the project's first, read now."""
         is_trusted = self._is_trusted(str(place.root))
@@ -75,9 +88,7 @@ class Policies:
         return tuple(
             unreadable(file, said.reason)
             if isinstance(said, _NoText)
-            else read_document(
-                said, file, self._person_home, is_project=is_project, is_trusted=is_trusted or not is_project
-            )
+            else read_document(said, file, is_project=is_project, is_trusted=is_trusted or not is_project)
             for file, is_project, said in texts
         )
 
@@ -123,6 +134,14 @@ class _Live:
             self._policy = self._policies.policy(self._place, writes=self._writes)
             self._state = state
         return self._policy.judge(call)
+
+
+def document_of(file: Path, *, is_project: bool, is_trusted: bool = True) -> Document:
+    """Return the policy in one file as it is now, and everything that is wrong with it."""
+    said = _text(file)
+    if isinstance(said, _NoText):
+        return unreadable(file, said.reason)
+    return read_document(said, file, is_project=is_project, is_trusted=is_trusted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from devplane.config import parse as parse_config
 from devplane.core.policy import Broken, Rule, RuleBroken, RuleFile, parse
 
 LISTS = ("never_auto", "always_ask", "auto_allow")
+
+
+STATEMENTS_LIMIT = 300
+"""In a file with more, only the first problem outside of ``[policy]`` is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +38,10 @@ class Document:
     problems: tuple[Problem, ...] = ()
 
 
-def read_document(
-    text: str | None, file: Path, home: str, *, is_project: bool, is_trusted: bool = True
-) -> Document:
+def read_document(text: str | None, file: Path, *, is_project: bool, is_trusted: bool = True) -> Document:
     """Read the policy in `text`, the content of `file`; ``None`` for a file that is not there.
 
-    `home`: the person's, for ``~``. `is_project`: whether it is a ``devplane.toml``, which may hold
+    `is_project`: whether it is a ``devplane.toml``, which may hold
     other tables; the file of the machine holds ``[policy]`` alone.
     """
     if text is None:
@@ -59,7 +62,7 @@ def read_document(
                 problems.append(
                     Problem(toml_text.line_of(text, (name,)), f"{name!r} has no place here, only [policy]")
                 )
-    lists = _lists(tables.get("policy", {}), text, file, home, problems)
+    lists = _lists(tables.get("policy", {}), text, file, problems)
     problems.sort(key=lambda each: each.line)
     broken = Broken(problems[0].line, problems[0].reason) if problems else None
     if broken is not None:
@@ -84,18 +87,39 @@ def unreadable(file: Path, reason: str) -> Document:
 
 
 def _of_config(text: str, file: Path) -> list[Problem]:
-    """What is wrong with the rest of a ``devplane.toml``."""
+    """What is wrong with the rest of a ``devplane.toml``: each statement, where there are not too many."""
+    first = _config_problem(text, file)
+    if first is None:
+        return []
+    found = list(islice(toml_text.statements(text), STATEMENTS_LIMIT + 1))
+    if len(found) > STATEMENTS_LIMIT:
+        return [first]
+    lines = toml_text.split_lines(text)
+    problems = {first.line: first}
+    header = ""
+    for at in found:
+        own = "".join(lines[at.start : at.end])
+        if at.is_header:
+            header = own
+        alone = own if at.is_header else header + own
+        # With as many lines before it as in the file, so that it is found where it stands.
+        before = at.end - len(toml_text.split_lines(alone))
+        problem = _config_problem("\n" * max(before, 0) + alone, file)
+        if problem is not None:
+            problems.setdefault(problem.line, problem)
+    return list(problems.values())
+
+
+def _config_problem(text: str, file: Path) -> Problem | None:
     try:
         parse_config(text, file)
     except ConfigBroken as error:
         said = str(error).removeprefix(f"{file}:{error.line}: ").removeprefix(f"{file}: ")
-        return [Problem(error.line, said)]
-    return []
+        return Problem(error.line, said)
+    return None
 
 
-def _lists(
-    table: Any, text: str, file: Path, home: str, problems: list[Problem]
-) -> dict[str, tuple[Rule, ...]]:
+def _lists(table: Any, text: str, file: Path, problems: list[Problem]) -> dict[str, tuple[Rule, ...]]:
     found: dict[str, tuple[Rule, ...]] = dict.fromkeys(LISTS, ())
     if not isinstance(table, dict):
         problems.append(Problem(toml_text.line_of(text, ("policy",)), "policy must be a table"))
@@ -110,18 +134,16 @@ def _lists(
             problems.append(Problem(line, f"{key} in [policy] must be a list of strings"))
         else:
             found[key] = _rules(
-                value, toml_text.item_lines(text, ("policy", key), len(value)), file, home, problems
+                value, toml_text.item_lines(text, ("policy", key), len(value)), file, problems
             )
     return found
 
 
-def _rules(
-    texts: list[str], lines: list[int], file: Path, home: str, problems: list[Problem]
-) -> tuple[Rule, ...]:
+def _rules(texts: list[str], lines: list[int], file: Path, problems: list[Problem]) -> tuple[Rule, ...]:
     made = []
     for text, line in zip(texts, lines, strict=True):
         try:
-            made.append(parse(text, str(file), line, folder=str(file.parent), home=home))
+            made.append(parse(text, str(file), line, folder=str(file.parent)))
         except RuleBroken as error:
             problems.append(Problem(line, str(error)))
     return tuple(made)

@@ -50,7 +50,7 @@ def trusted_root_of(path: Path) -> Path:
 
 
 def checkout_of(path: Path) -> Path:
-    """Return the root of the checkout that `path` lies in, a linked worktree's own; else the folder itself."""
+    """Return the root of the checkout that `path` lies in: a linked worktree's own; else the folder."""
     start = _folder(path)
     return next((each for each in (start, *start.parents) if git_folders(each) is not None), start)
 

@@ -19,7 +19,6 @@ def rule_file(
     always_ask: Sequence[str] = (),
     auto_allow: Sequence[str] = (),
     lines: Sequence[int] = (),
-    home: str = "",
 ) -> RuleFile:
     """Read the three lists of one file.
 
@@ -31,7 +30,7 @@ def rule_file(
     """
     numbers = iter(lines or range(1, len(never_auto) + len(always_ask) + len(auto_allow) + 1))
     never, ask, allow = (
-        tuple(parse(text, file, next(numbers), folder=folder, home=home) for text in texts)
+        tuple(parse(text, file, next(numbers), folder=folder) for text in texts)
         for texts in (never_auto, always_ask, auto_allow)
     )
     return RuleFile(file, folder, never, ask, allow)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from devplane.core.policy import words
 from devplane.core.policy.line import Command, Redirect
 from devplane.core.policy.words import names
 
@@ -93,6 +94,19 @@ _GIT_INERT = names(
     """
 )
 _GIT_WRITERS = frozenset({"rm", "mv", "restore", "checkout", "clean", "sparse-checkout"})
+_DOWNLOADS = (
+    "-o",
+    "--output",
+    "-O",
+    "--output-document",
+    "--output-dir",
+    "-P",
+    "--directory-prefix",
+    "-D",
+    "-c",
+)
+_UNPACKS = ("-C", "--directory", "-d", "-D")
+_INTO = frozenset({"--output-dir", "-P", "--directory-prefix", *_UNPACKS})
 _PATTERN_FLAGS = {"-e", "--regexp", "--expression", "-f", "--file", "--source"}
 _FILE_FLAGS = {"-f", "--file", "-L", "--slurpfile", "--rawfile", "--from-file"}
 _NO_VALUE = re.compile(r"[\d,:+.%-]+[a-zA-Z]?")
@@ -134,6 +148,8 @@ def _arguments(command: Command) -> Iterator[Use]:
     if name in INERT:
         if name in ("find", "fd", "fdfind"):
             yield from _find(given)
+        elif name == "date":
+            yield from (use for use in _with_output(given, ()) if use.word not in given or "-f" in given)
         return
     if name in WRITERS:
         is_deep = _has_letter(given, DEEP_LETTERS.get(name, ""), ("--recursive",))
@@ -160,6 +176,8 @@ def _arguments(command: Command) -> Iterator[Use]:
         for word in given:
             for form in _forms(word):
                 yield Use(form, Access.READ, is_deep)
+        if name == "xxd" and len(_operands(given)) > 1:
+            yield Use(_operands(given)[-1], Access.WRITE)
         if name == "uniq" and len(_operands(given)) > 1:
             yield Use(_operands(given)[1], Access.WRITE)
     elif name == "git":
@@ -167,20 +185,18 @@ def _arguments(command: Command) -> Iterator[Use]:
     elif name == "sort":
         yield from _with_output(given, ("-o", "--output"))
     elif name in ("curl", "wget"):
-        yield from _with_output(given, ("-o", "--output", "-O", "--output-document"))
+        yield from _with_output(given, _DOWNLOADS)
     elif name == "patch":
-        for word in _operands(given)[:1]:
-            yield Use(word, Access.WRITE)
+        # Which files it changes stands in the patch.
+        yield from (Use(word, Access.WRITE) for word in _operands(given)[:1] or [words.ANY])
         yield from (Use(form, Access.NAMED) for word in given for form in _forms(word))
     else:
         is_deep = name in ALWAYS_DEEP
         for word in given:
             for form in _forms(word):
                 yield Use(form, Access.NAMED, is_deep)
-        if name in ("tar", "unzip", "7z", "cpio"):
-            for at, word in enumerate(given):
-                if word in ("-C", "--directory", "-d") and at + 1 < len(given):
-                    yield Use(given[at + 1], Access.WRITE, True)
+        if name in ("tar", "unzip", "7z", "cpio", "bsdtar"):
+            yield from (use for use in _with_output(given, _UNPACKS) if use.access is Access.WRITE)
 
 
 def _forms(word: str) -> Iterator[str]:
@@ -224,6 +240,9 @@ def _has_letter(given: tuple[str, ...], letters: str, names: tuple[str, ...]) ->
 
 def _copier(name: str, given: tuple[str, ...]) -> Iterator[Use]:
     operands = _operands(given)
+    if name == "install" and _has_letter(given, "d", ("--directory",)):
+        yield from (Use(word, Access.WRITE) for word in operands)
+        return
     target: str | None = None
     for at, word in enumerate(given):
         if word in ("-t", "--target-directory") and at + 1 < len(given):
@@ -240,7 +259,9 @@ def _copier(name: str, given: tuple[str, ...]) -> Iterator[Use]:
     is_deep = name in ALWAYS_DEEP or _has_letter(
         given, DEEP_LETTERS.get(name, ""), ("--recursive", "--archive")
     )
-    removes = name in ("mv", "gmv") or "--remove-source-files" in given
+    # A hard link is the file itself under another name.
+    is_link = name in ("ln", "link") and not _has_letter(given, "s", ("--symbolic",))
+    removes = name in ("mv", "gmv") or is_link or "--remove-source-files" in given
     for word in sources:
         yield Use(word, Access.WRITE if removes else Access.READ, is_deep)
         if removes:
@@ -262,7 +283,7 @@ def _pattern_reader(name: str, given: tuple[str, ...]) -> Iterator[Use]:
         or (each[:2] in ("-e", "-f") and len(each) > 2)
         for each in given
     ) or (name == "rg" and "--files" in given)
-    is_sed = name.endswith("sed")
+    is_sed = name.endswith("sed") or name == "yq"
     writes = is_sed and any(
         each.startswith("--in-place") or (each.startswith("-") and not each.startswith("--") and "i" in each)
         for each in given
@@ -323,6 +344,16 @@ def _git(given: tuple[str, ...]) -> Iterator[Use]:
     if at >= len(given):
         return
     verb, rest = given[at], given[at + 1 :]
+    if verb in ("init", "clone", "worktree", "format-patch", "bundle", "config"):
+        for place, word in enumerate(rest):
+            before = rest[place - 1] if place else ""
+            if before in ("-f", "--file", "-o", "--output", "--output-directory", "--separate-git-dir"):
+                yield Use(word, Access.WRITE, before in ("-o", "--output-directory"))
+            elif word.startswith(("--file=", "--output=", "--output-directory=", "--separate-git-dir=")):
+                yield Use(word.partition("=")[2], Access.WRITE)
+            elif verb in ("init", "clone", "worktree") and not word.startswith("-"):
+                yield Use(word, Access.WRITE)
+        return
     if verb in _GIT_INERT:
         # Only a file that holds the message is opened.
         for place, word in enumerate(rest):
@@ -334,9 +365,13 @@ def _git(given: tuple[str, ...]) -> Iterator[Use]:
     if verb in _GIT_WRITERS:
         for word in rest:
             for form in _forms(word):
-                yield Use(form, Access.WRITE, verb in ("rm", "mv"))
+                yield Use(form, Access.WRITE, True)
         return
+    if verb in ("apply", "am"):
+        yield Use(words.ANY, Access.WRITE)
     is_pattern = verb == "grep" and not any(each in ("-e", "-f") for each in rest)
+    if verb == "grep" and "--" not in rest:
+        yield Use(".", Access.READ, True, not any(each in ("--no-index", "--untracked") for each in rest))
     for place, word in enumerate(rest):
         if is_pattern and not word.startswith("-"):
             is_pattern = False
@@ -359,13 +394,23 @@ def _find(given: tuple[str, ...]) -> Iterator[Use]:
 
 
 def _with_output(given: tuple[str, ...], flags: tuple[str, ...]) -> Iterator[Use]:
+    """Yield what an argument may name as read, and what stands behind one of `flags` as written.
+
+    What stands behind one of `_INTO` is a folder that files are written into.
+    """
+    letters = "".join(flag[1] for flag in flags if len(flag) == 2)
     for at, word in enumerate(given):
         name, sign, value = word.partition("=")
+        is_cluster = len(word) > 1 and word[0] == "-" and word[1] != "-"
         if word in flags and at + 1 < len(given):
-            yield Use(given[at + 1], Access.WRITE)
+            yield Use(given[at + 1], Access.WRITE, word in _INTO)
         elif sign and name in flags:
-            yield Use(value, Access.WRITE)
-        elif word[:2] in flags and len(word) > 2 and not word.startswith("--"):
-            yield Use(word[2:], Access.WRITE)
+            yield Use(value, Access.WRITE, name in _INTO)
+        elif is_cluster:
+            for place, letter in enumerate(word[1:], 1):
+                if letter in letters:
+                    rest = word[place + 1 :] or (given[at + 1] if at + 1 < len(given) else "")
+                    yield Use(rest, Access.WRITE, f"-{letter}" in _INTO)
+                    break
         for form in _forms(word):
             yield Use(form, Access.READ)

@@ -68,6 +68,8 @@ def is_free(command: Command, is_inside: Callable[[str], bool]) -> bool:
         return all(each.isidentifier() or each in ("-x", "-r", "-a", "-A", "-i", name) for each in given[1:])
     if name in ("unset", "read"):
         return all(each.isidentifier() or each in ("-r", "-v") for each in given[1:])
+    if name == "cat":
+        return len(given) == 1 and command.is_fed
     if name == "cd":
         operands = given[1:]
         return (

@@ -17,6 +17,8 @@ _EVALUATES = names(
     eval source . alias trap enable bind complete compgen fc history parallel sem dispatch autoload
     """
 )
+_RESERVED = names("{ } then do done fi esac elif else in case if while until for function select [[ ]] (( ))")
+_DECLARES = names("export declare typeset local readonly read mapfile readarray getopts")
 _ELSEWHERE = names(
     """
     ssh mosh rsh telnet nix-shell sudoedit osascript at batch crontab systemctl-run screen tmux
@@ -121,6 +123,7 @@ _RUNS_VALUE: dict[str, tuple[str, ...]] = {
     "pip": (),
     "gcc": ("-wrapper",),
     "ansible": ("-a", "-m"),
+    "go": ("-exec", "-toolexec", "-vettool"),
     "mapfile": ("-C",),
     "readarray": ("-C",),
     "hash": ("-p",),
@@ -148,12 +151,12 @@ _GIT_RUNS = {
 _GIT_KEY = re.compile(
     r"alias\.|core\.(?:pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy)|pager\.|sequence\.editor|"
     r".*\.(?:cmd|path|command|textconv|driver|clean|smudge|process|helper|program|browser|sshcommand|editor|proxy)$|"
-    r"diff\.external|credential\.|gpg\.|protocol\.|include|http\.|url\.|uploadpack\.|receive|trailer\.|filter\.",
+    r"diff\.external|credential\.|gpg\.|protocol\.|include|http\.|url\.|uploadpack\.|receive|trailer\.|filter\.|remote\.|branch\.",
     re.IGNORECASE,
 )
 _VARIABLE = re.compile(
     r"PATH|IFS|CDPATH|HOME|ENV|SHELL|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|VISUAL|ZDOTDIR|"
-    r"LD_.*|DYLD_.*|GIT_(?!AUTHOR_|COMMITTER_|TERMINAL_PROMPT$|OPTIONAL_LOCKS$|PAGER$|TRACE|MERGE_AUTOEDIT$).*|"
+    r"LD_.*|DYLD_.*|GLOBIGNORE|GIT_(?!AUTHOR_|COMMITTER_|TERMINAL_PROMPT$|OPTIONAL_LOCKS$|PAGER$|TRACE|MERGE_AUTOEDIT$).*|"
     r"PYTHON(?:STARTUP|PATH|HOME|INSPECT|WARNINGS|BREAKPOINT|EXECUTABLE)|PERL5?(?:OPT|LIB|5LIB|DB)|RUBY(?:OPT|LIB)|"
     r"NODE_(?:OPTIONS|PATH)|NPM_CONFIG_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|"
     r"CC|CXX|LD|AR|CPP|MAKEFLAGS|GNUMAKEFLAGS|RUSTC|RUSTC_WRAPPER|RUSTFLAGS|CARGO_.*|GOFLAGS|GOROOT|GOPATH|"
@@ -169,7 +172,7 @@ _SED_SAFE = re.compile(
     rf"\s*(?:(?:{_SED_ADDRESS})?(?:{_SED_SUBSTITUTE}|[pdqQDPNnGgHhxlz=]\d*|[{{}}]|[aic]\\?[^\n]*)\s*[;}}\n]*\s*)*",
     re.DOTALL,
 )
-_AWK_RUNS = re.compile(r"system\s*\(|\||getline|>|@load|@include|\bfflush\b")
+_AWK_RUNS = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)|getline|print[^;}\n]*>|@load|@include")
 
 
 def is_run_changing(variable: str, value: str) -> bool:
@@ -178,6 +181,16 @@ def is_run_changing(variable: str, value: str) -> bool:
     if name.upper().endswith("PAGER") and value in _GIT_PAGER_OFF:
         return False
     return _VARIABLE.fullmatch(name) is not None
+
+
+def sets_of(command: Command) -> Iterator[tuple[str, str]]:
+    """Yield the variables that a command sets, with their values as far as they are known."""
+    yield from command.assignments
+    if command.name in _DECLARES:
+        for word in command.words[1:]:
+            name, sign, value = word.partition("=")
+            if sign or command.name not in ("export", "declare", "typeset", "local", "readonly"):
+                yield name, value
 
 
 def doubts_of(command: Command) -> Iterator[Doubt]:
@@ -191,6 +204,10 @@ def doubts_of(command: Command) -> Iterator[Doubt]:
         yield Doubt("names a program by an expansion or a pattern")
         return
     name = command.name
+    if command.program in _RESERVED or "=" in command.program:
+        yield Doubt("holds a compound command where it cannot be read")
+    if name in _DECLARES or (name == "printf" and "-v" in command.words):
+        yield from _declared(command)
     if command.program.startswith("=") or words.HOME in command.program[1:]:
         yield Doubt("names a program in a way that cannot be read")
     if name in _EVALUATES or (
@@ -213,6 +230,14 @@ def doubts_of(command: Command) -> Iterator[Doubt]:
         yield Doubt(f"feeds code to {name}")
     if name in _RUNS_VALUE:
         yield from _value_runs(command, _RUNS_VALUE[name])
+    if name == "shopt" and any(each.startswith("-") and "s" in each for each in command.words[1:]):
+        yield Doubt("changes how the shell reads patterns")
+    if (
+        name == "jobs"
+        and len(command.words) > 1
+        and not command.words[1].startswith(("-l", "-p", "-r", "-s", "%"))
+    ):
+        yield Doubt("runs what jobs is given")
     if name == "make" and any(
         _VARIABLE.fullmatch(each.partition("=")[0]) for each in command.words[1:] if "=" in each
     ):
@@ -245,6 +270,16 @@ def doubts_of(command: Command) -> Iterator[Doubt]:
         for each in command.words[1:]:
             if "[" in each and ("$(" in each or "`" in each):
                 yield Doubt("calculates with a value that can hold a command")
+
+
+def _declared(command: Command) -> Iterator[Doubt]:
+    """What a builtin that sets variables sets, where the grammar sees only words."""
+    for word in command.words[1:]:
+        name, _, value = word.partition("=")
+        if words.is_hidden(name):
+            yield Doubt(f"hides what {command.name} sets")
+        elif is_run_changing(name.partition("[")[0], value):
+            yield Doubt(f"sets {name}, which changes what runs")
 
 
 def _value_runs(command: Command, flags: tuple[str, ...]) -> Iterator[Doubt]:
@@ -306,6 +341,8 @@ def _git(command: Command) -> Iterator[Doubt]:
             verb in ("clone", "fetch", "pull", "push") and "::" in word
         ):
             yield Doubt("has git run a transport helper")
+    if verb in ("for-each-repo", "maintenance", "hook", "credential", "remote-ext"):
+        yield Doubt(f"has git run what git {verb} is given")
     if verb == "config":
         keys = [
             each for each in rest if not each.startswith("-") and each not in ("set", "get", "unset", "list")

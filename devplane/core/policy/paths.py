@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,8 +25,8 @@ SEGMENTS_LIMIT = 64
 class PathPattern:
     """One pattern with its anchor.
 
-    ``base``: absolute folder it starts from, "cwd" relative when ``None``; ``floats``: it
-    matches at any depth.
+    ``base``: the absolute folder that it starts from, ``~`` for the person's home, the caller's
+    folder when ``None``; ``floats``: it matches at any depth.
     """
 
     text: str
@@ -34,12 +34,12 @@ class PathPattern:
     floats: bool
 
     @classmethod
-    def parse(cls, text: str, folder: str, home: str) -> PathPattern:
+    def parse(cls, text: str, folder: str) -> PathPattern:
         """Read the specifier of a rule in a file that lies in `folder`: ``//x``, ``~/x``, ``/x``, ``x``."""
         if text.startswith("//"):
             return cls(text[1:], "/", False)
         if text == "~" or text.startswith("~/"):
-            return cls("/" + text[2:], home, False)
+            return cls("/" + text[2:], "~", False)
         if text.startswith("/"):
             return cls(text, folder, False)
         while text.startswith("./"):
@@ -58,12 +58,6 @@ class PathPattern:
         if self.base is None and sign and tail == "**" and head and not re.search(r"[*?\[]", head):
             return PathPattern("**/" + self.text, None, True)
         return self
-
-    def anchors(self, cwd: str, roots: Iterable[str] = ()) -> tuple[str, ...]:
-        """The folders that the pattern starts from."""
-        if self.base is not None:
-            return (self.base,)
-        return (cwd, *roots)
 
     def matches(self, path: str, anchor: str, *, anywhere: bool) -> bool:
         """Whether `path` or a folder above it is meant, with the pattern starting at `anchor`.
@@ -89,7 +83,10 @@ class PathPattern:
         pattern = _segments_of_pattern(self.text)
         if anchor != "/":
             pattern = (*anchor.strip("/").split("/"), *pattern)
-        return _meet(pattern, tuple(_segments_of_glob(glob)))
+        if self.floats and ANY in glob and _is_file_name(pattern[-2]):
+            # Any unknown path could lie in a folder of that name; people who write `.env` mean the file.
+            pattern = pattern[:-1]
+        return any(_meet(pattern, reading) for reading in _readings(glob))
 
     def reaches_into(self, folder: str, anchor: str, *, anywhere: bool) -> bool | None:
         """Whether something beneath `folder` is meant; ``None`` where only the disk can tell."""
@@ -99,11 +96,6 @@ class PathPattern:
         if anchor != "/":
             pattern = (*anchor.strip("/").split("/"), *pattern)
         return _meet(pattern, (*(each for each in folder.strip("/").split("/") if each), DEEP))
-
-    def name_matches(self, name: str) -> bool:
-        """For one that floats: whether an entry of this name is meant, wherever it lies."""
-        found = _regex(self.text)
-        return found is None or found.match(name) is not None
 
 
 DEEP = "\uf8f4"
@@ -139,14 +131,29 @@ def _segments_of_pattern(text: str) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _segments_of_glob(glob: str) -> Iterable[str]:
-    for part in glob.strip("/").split("/"):
-        if not part:
-            continue
-        if ANY in part:
-            yield _DEEP0
-        else:
-            yield part
+def _is_file_name(name: str) -> bool:
+    return name.startswith(".env") or "." in name[1:]
+
+
+def _readings(glob: str) -> Iterator[tuple[str, ...]]:
+    """Yield a glob as segments. An expansion within one is part of a name, or it holds slashes as well."""
+    parts = [part for part in glob.split("/") if part]
+    hidden = [at for at, part in enumerate(parts) if ANY in part and part != ANY]
+    if len(hidden) > 2:
+        yield tuple(_DEEP0 if ANY in part else part for part in parts)
+        return
+    for choice in range(1 << len(hidden)):
+        made: list[str] = []
+        for at, part in enumerate(parts):
+            if part == ANY:
+                made.append(_DEEP0)
+            elif at in hidden and choice >> hidden.index(at) & 1:
+                before, _, after = part.partition(ANY)
+                after = after.rpartition(ANY)[2]
+                made += [before + ANY, _DEEP0, ANY + after]
+            else:
+                made.append(part)
+        yield tuple(made)
 
 
 def _meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -185,7 +192,7 @@ def _segments_meet(one: str, other: str) -> bool:
     reached = {0}
     reached = _starred(one, reached)
     for char in other:
-        if char == STAR:
+        if char in (STAR, ANY):
             lowest = min(reached)
             reached = set(range(lowest, len(one) + 1))
             continue

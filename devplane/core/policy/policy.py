@@ -15,7 +15,7 @@ from devplane.core.policy import words
 from devplane.core.policy.builtin import Protection
 from devplane.core.policy.files import Access, is_nothing
 from devplane.core.policy.free import is_free, is_known
-from devplane.core.policy.hides import is_run_changing, may_run
+from devplane.core.policy.hides import is_run_changing, may_run, sets_of
 from devplane.core.policy.hosts import host_of
 from devplane.core.policy.line import Command
 from devplane.core.policy.paths import PathPattern
@@ -282,10 +282,15 @@ class Policy:
         return Match.NO
 
     def _reaches(self, pattern: PathPattern, path: str, anchor: str, target: Target) -> bool:
+        inside = path.rstrip("/") + "/"
+        if pattern.matches(inside + "x", anchor, anywhere=True):
+            return True
         found = pattern.reaches_into(path, anchor, anywhere=True)
         if found is None:
+            # One that floats is held against what really lies there, or every `grep -r` would be stopped.
             return any(
-                pattern.name_matches(name)
+                pattern.matches(inside + name, anchor, anywhere=True)
+                or pattern.matches(inside + name + "/x", anchor, anywhere=True)
                 for name in self._disk.names(path)
                 if not (target.skips_hidden and name.startswith("."))
             )
@@ -296,6 +301,8 @@ class Policy:
         base = rule.path.base
         if base is None:
             starts: tuple[str, ...] = (ground.cwd,)
+        elif base == "~":
+            starts = (self._home,)
         elif base == self._root and self._checkout != self._root:
             starts = (self._checkout,) if as_allow else (base, self._checkout)
         else:
@@ -378,7 +385,7 @@ class Policy:
                     return []
                 if by is not None:
                     used.append(by)
-            for variable, value in part.command.assignments:
+            for variable, value in sets_of(part.command):
                 if is_run_changing(variable, value):
                     case.uncovered = f"it sets {variable}, which changes what runs"
                     return []
@@ -429,6 +436,8 @@ class Policy:
             return [best]
         if inside.cover == "outside" and best is not None:
             return [best]
+        if command.is_call:
+            return []
         if not inside.commands:
             if is_free(command, lambda folder: self._is_inside_folder(folder, ground)):
                 return []

@@ -11,9 +11,10 @@ from typing import Protocol
 from devplane.core.policy import words
 from devplane.core.policy.files import Access, Use, uses_of
 from devplane.core.policy.hides import doubts_of
-from devplane.core.policy.line import Command, Doubt, Line, read
+from devplane.core.policy.line import Command, Doubt, Line
 from devplane.core.policy.paths import normal
 from devplane.core.policy.rules import Words
+from devplane.core.policy.walk import read
 from devplane.core.policy.wrappers import Inside, Read, opened
 
 NEST_LIMIT = 4
@@ -161,6 +162,7 @@ class Reading:
         self.is_readable = self.line.is_readable
         self.doubts: list[Doubt] = list(self.line.doubts)
         self.scripts: list[tuple[Part, Doubt]] = []
+        self._follow_links()
         written = {target for part in self.parts for target in _written(part)}
         for part in self.parts:
             for doubt in (*part.inside.doubts, *doubts_of(part.command)):
@@ -170,6 +172,26 @@ class Reading:
                     self.doubts.append(doubt)
             if written and "/" in part.command.program and _program_paths(part, ground) & written:
                 self.doubts.append(Doubt("writes the program that it runs"))
+
+    def _follow_links(self) -> None:
+        """Doubt a line that makes a link and then goes through it: where it leads is not on the disk yet."""
+        made = {
+            path
+            for part in self.parts
+            if part.command.name in ("ln", "link", "mount")
+            for target in part.targets
+            if target.access is Access.WRITE
+            for path in target.paths
+        }
+        if not made:
+            return
+        for part in self.parts:
+            if part.command.name in ("ln", "link"):
+                continue
+            for target in part.targets:
+                if any(path == link or path.startswith(link + "/") for path in target.paths for link in made):
+                    self.doubts.append(Doubt("goes through a link that it makes"))
+                    return
 
 
 def _written(part: Part) -> Iterator[str]:

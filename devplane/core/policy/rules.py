@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from devplane.core.policy import words
-from devplane.core.policy.line import Command, Line, read
+from devplane.core.policy.line import Command, Line
 from devplane.core.policy.paths import PathPattern
+from devplane.core.policy.walk import read
 from devplane.errors import DevplaneError
 
 COMMAND_TOOLS = frozenset({"bash", "monitor", "powershell"})
@@ -29,6 +30,10 @@ _COMPOUND = re.compile(r"[;&|<>\n`]|\$\(")
 _STANDARD_FOLDERS = frozenset(
     {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"}
 )
+
+
+_GIT_SAFE_FLAGS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
+"""Flags before git's subcommand that change nothing in what it does."""
 
 
 class RuleBroken(DevplaneError):
@@ -85,7 +90,11 @@ class Words:
         given = command.words[1:]
         is_after_flag = is_ended = False
         for word in given:
-            if words.is_hidden(word) or (word[:1] in (words.STAR, words.ONE)):
+            if (
+                (words.is_hidden(word) and word[0] in (words.ANY, "-"))
+                or word[0:1] in (words.STAR, words.ONE)
+                or (word.startswith("-") and not words.is_literal(word))
+            ):
                 self.may_hold_flags = True
                 self.operands.append(_Item(word, is_after_flag))
                 is_after_flag = False
@@ -111,7 +120,7 @@ class Words:
                     if not flag.startswith("--"):
                         continue
                     for long, letter in names.items():
-                        if len(flag) > 3 and ("--" + long).startswith(flag):
+                        if len(flag) > 2 and ("--" + long).startswith(flag):
                             self.letters.add(letter)
                 for long, letter in names.items():
                     if len(long) == 1 and long in self.letters:
@@ -252,7 +261,11 @@ class Rule:
         folder, _, base = program.rpartition("/")
         if folder and "/" not in wanted[0] and folder in _STANDARD_FOLDERS:
             program = base
-        if not _covered(wanted, (program, *command.words[1:])):
+        rest = command.words[1:]
+        if program == "git":
+            while rest and rest[0] in _GIT_SAFE_FLAGS:
+                rest = rest[1:]
+        if not _covered(wanted, (program, *rest)) and not _covered(wanted, (program, *command.words[1:])):
             return 0
         reach = 0
         for word in wanted:
@@ -296,7 +309,7 @@ def same(one: Line, other: Line) -> bool:
     )
 
 
-def parse(text: str, file: str, line: int, *, folder: str, home: str) -> Rule:
+def parse(text: str, file: str, line: int, *, folder: str) -> Rule:
     """Read one rule. `folder` is its file's, for patterns that start with one slash.
 
     Raises:
@@ -325,7 +338,7 @@ def parse(text: str, file: str, line: int, *, folder: str, home: str) -> Rule:
             raise RuleBroken(f"{body}: write the command itself, as in Bash(git push *)")
         return _command_rule(stripped, file, line, tool, inside, is_exception)
     if tool in ("read", "edit"):
-        pattern = PathPattern.parse(inside, folder, home)
+        pattern = PathPattern.parse(inside, folder)
         return Rule(stripped, file, line, tool, inside, is_exception, path=pattern)
     if tool in EDIT_TOOLS | READ_TOOLS:
         instead = "Edit" if tool in EDIT_TOOLS else "Read"
@@ -387,7 +400,7 @@ def _has_flag(wanted: str, parts: Words) -> bool:
     name = wanted.partition("=")[0]
     if wanted.startswith("--"):
         return any(
-            len(each) > 3 and each.startswith("--") and "=" not in each and name.startswith(each)
+            len(each) > 2 and each.startswith("--") and "=" not in each and name.startswith(each)
             for each in parts.flags
             if "=" not in wanted
         )

@@ -18,6 +18,9 @@ ONE = "\uf8f2"
 HOME = "\uf8f3"
 """The person's home folder: ``~`` or ``$HOME``."""
 
+PIPED = "/dev/fd/63"
+"""The name that a process substitution stands for."""
+
 MARKS = f"[{ANY}{STAR}{ONE}{HOME}]"
 _WILD = re.compile(f"[{ANY}{STAR}{ONE}]")
 

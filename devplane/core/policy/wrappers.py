@@ -6,8 +6,10 @@ with it or not, so nobody can say where the command begins, and the line hides w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from devplane.core.policy import words
@@ -52,7 +54,7 @@ _ROOT: dict[str, Any] = {"cover": "both"}
 # fmt: off
 WRAPPERS: dict[str, Wrapper] = {
     # Change how a command runs, not what it does.
-    "time": _w("pvaq", "fo", "portability verbose append quiet format+ output+"),
+    "time": _w("pvaq", "fo", "portability verbose append quiet format+ output+", assigns=True),
     "nohup": _w(),
     "nice": _w("0123456789", "n", "adjustment+"),
     "ionice": _w("t", "cn", "ignore class+ classdata+"),
@@ -62,7 +64,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "command": _w("p"),
     "builtin": _w(),
     "exec": _w("cl", "a"),
-    "noglob": _w(), "nocorrect": _w(), "coproc": _w(), "chronic": _w("ve"), "unbuffer": _w("p"),
+    "noglob": _w(), "nocorrect": _w(), "coproc": _w(assigns=True), "chronic": _w("ve"), "unbuffer": _w("p"),
     "then": _w(), "do": _w(), "else": _w(), "!": _w(),
     "chrt": _w("abdfioRmpv", "TPD", "batch deadline fifo idle other rr reset-on-fork", operands=1),
     "taskset": _w("ac", "", "all-tasks cpu-list", operands=1),
@@ -77,7 +79,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "ltrace": _w("bcCfhiLrStTV", "aAeFlnopsuwxX"),
     "valgrind": _w("", ""),
     "xvfb-run": _w("al", "efnps", "auto-servernum auto-display+ server-num+ server-args+ error-file+"),
-    "dbus-run-session": _w(), "setarch": _w("BFILRSTXZ3v", "", operands=1), "linux32": _w(), "linux64": _w(),
+    "dbus-run-session": _w(), "linux32": _w(), "linux64": _w(),
     "prlimit": _w("", "", "cpu+ nofile+ nproc+ as+ core+ rss+ stack+"),
     "ld.so": _w(), "ts": _w("irsm"),
     "repeat": _w(operands=1),
@@ -130,8 +132,11 @@ WRAPPERS: dict[str, Wrapper] = {
     "conda": _w("v", "np", "name+ prefix+ no-capture-output live-stream", words=("run",), **_RUNNER),
     "dotenv": _w("", "e", **_RUNNER), "cross-env": _w("", "", assigns=True, **_RUNNER),
     "xcrun": _w("vn", "", "sdk+ toolchain+", **_RUNNER),
-    "pnpm": _w("rs", "CF", "silent recursive filter+ dir+", words=("exec",), code="c", **_RUNNER),
-    "yarn": _w("s", "", "silent cwd+", words=("exec",), **_RUNNER),
+    "pnpm": _w("rs", "CF", "silent recursive filter+ dir+", words=("exec", "dlx"), code="c", **_RUNNER),
+    "npm": _w("s", "w", "silent yes workspace+ workspaces if-present package+", words=("exec", "x"), code="c",
+              **_RUNNER),
+    "yarn": _w("s", "", "silent cwd+", words=("exec", "dlx"), **_RUNNER),
+    "bun": _w("", "", words=("x",), **_RUNNER),
 }
 WRAPPERS["gtimeout"] = WRAPPERS["timeout"]
 WRAPPERS["gnice"] = WRAPPERS["nice"]
@@ -253,10 +258,9 @@ def _wrapped(command: Command, wrapper: Wrapper, read: Read, depth: int) -> Insi
         return _line(command, wrapper.cover, at, line, read, depth)
     inner = given[at:]
     if name == "xargs":
-        if replaced:
-            inner = [words.ANY if replaced in each else each for each in inner]
-        else:
-            inner = [*inner, words.ANY]
+        feeding = command.feeding
+        found = _found(feeding.words) if feeding is not None and feeding.name == "find" else [words.ANY]
+        inner = list(_placed(inner, replaced, found)) if replaced else [*inner, *found]
     return _run(command, wrapper, at, tuple(inner), tuple(assignments), read, depth)
 
 
@@ -430,13 +434,14 @@ def _find(command: Command, read: Read, depth: int) -> Inside:
     doubts: list[Doubt] = []
     head = 0
     given = command.words
+    found = _found(given) if command.name == "find" else [words.ANY]
     for at, word in enumerate(given):
         if word in _RUNS_EACH:
             # `find` needs the operator's exact name; an expansion before it may hide another.
             end = at + 1
             while end < len(given) and given[end] not in (";", "+"):
                 end += 1
-            inner = tuple(words.ANY if "{" in each and "}" in each else each for each in given[at + 1 : end])
+            inner = _placed(given[at + 1 : end], "{}", found)
             if command.name != "find" and words.ANY not in inner:
                 inner = (*inner, words.ANY)
             head = head or at + 1
@@ -450,10 +455,36 @@ def _find(command: Command, read: Read, depth: int) -> Inside:
                 Inside([], replace(command, words=("rm", "-rf", *roots), redirects=[], assignments=()))
             )
             head = head or at + 1
-    if any(words.is_hidden(each) for each in given[1:]) and command.name == "find" and not inside:
-        # An expansion could be a `-delete` only where it stands unquoted behind the roots; rules say.
-        pass
     return Inside(inside, command, "both" if inside else "inside", head, tuple(doubts))
+
+
+def _placed(given: Sequence[str], sign: str, found: Sequence[str]) -> tuple[str, ...]:
+    """Put what was found where `sign` stands; as part of a word it can be anything."""
+    made: list[str] = []
+    for word in given:
+        if word == sign:
+            made += found
+        else:
+            made.append(words.ANY if sign in word else word)
+    return tuple(made)
+
+
+_FIND_ALTERNATIVES = frozenset({"-o", "-or", ",", "!", "-not"})
+
+
+def _found(given: Sequence[str]) -> list[str]:
+    """What a ``find`` finds, as words: beneath its roots, with the name that it asks for."""
+    roots = _find_roots(tuple(given))
+    behind = given[1 + len(roots) :]
+    if not all(words.is_literal(root) and root[0] != "-" for root in roots):
+        return [words.ANY]
+    name = ""
+    if not _FIND_ALTERNATIVES & set(behind):
+        name = next((after for word, after in pairwise(behind) if word == "-name"), "")
+    # It is a pattern of find's own, whose star takes a dot as well.
+    name = re.sub(r"\[[^\]]*\]|\?", words.ONE, name).replace("*", words.ANY).replace(words.STAR, words.ANY)
+    beneath = f"{words.ANY}/{name}" if name else words.ANY
+    return [f"{root.rstrip('/')}/{beneath}" for root in roots]
 
 
 def _find_roots(given: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,15 +11,53 @@ from devplane.core.permission import Call, Ruling, Verdict
 from devplane.core.policy import Policy, RuleFile, rule_file
 
 PROGRAMS = ("rm", "git", "ls", "npm", "curl", "cat", "somewrapper")
-WORDS = "-rf|-r|-f|--force|push|test|run|build|src/a.py|.env|*|$X|x y|a'b".split("|")
-BASH_RULES = (
-    "Bash|Bash(rm *)|Bash(rm -rf *)|Bash(git push *)|Bash(git *)|Bash(ls *)|Bash(npm test)|Bash(npm run *)"
-    "|Bash(cat *)|Bash(curl *)|Bash(* --force *)|!Bash(git push origin *)|Bash(npm:*)"
-).split("|")
-OTHER_RULES = (
-    "Read(.env)|Read(src/**)|Edit(src/**)|Edit(/build/**)|!Read(src/a.py)|Read|Edit|WebFetch|mcp__git|mcp__*"
-    "|WebFetch(domain:example.com)|WebFetch(domain:*.example.com)|mcp__git__push|*"
-).split("|")
+WORDS = [
+    "-rf",
+    "-r",
+    "-f",
+    "--force",
+    "push",
+    "test",
+    "run",
+    "build",
+    "src/a.py",
+    ".env",
+    "*",
+    "$X",
+    "x y",
+    "a'b",
+]
+BASH_RULES = [
+    "Bash",
+    "Bash(rm *)",
+    "Bash(rm -rf *)",
+    "Bash(git push *)",
+    "Bash(git *)",
+    "Bash(ls *)",
+    "Bash(npm test)",
+    "Bash(npm run *)",
+    "Bash(cat *)",
+    "Bash(curl *)",
+    "Bash(* --force *)",
+    "!Bash(git push origin *)",
+    "Bash(npm:*)",
+]
+OTHER_RULES = [
+    "Read(.env)",
+    "Read(src/**)",
+    "Edit(src/**)",
+    "Edit(/build/**)",
+    "!Read(src/a.py)",
+    "Read",
+    "Edit",
+    "WebFetch",
+    "mcp__git",
+    "mcp__*",
+    "WebFetch(domain:example.com)",
+    "WebFetch(domain:*.example.com)",
+    "mcp__git__push",
+    "*",
+]
 
 rules = st.lists(st.sampled_from(BASH_RULES + OTHER_RULES), max_size=4)
 lists = st.tuples(rules, rules, rules)
@@ -59,7 +97,7 @@ calls = st.one_of(
 
 def made(never: list[str], ask: list[str], allow: list[str]) -> RuleFile:
     return rule_file(
-        "/repo/devplane.toml", "/repo", never_auto=never, always_ask=ask, auto_allow=allow, home="/home/u"
+        "/repo/devplane.toml", "/repo", never_auto=never, always_ask=ask, auto_allow=allow
     )
 
 
