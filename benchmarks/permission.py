@@ -31,7 +31,7 @@ from devplane.paths import Home
 serve(
     Home.find(os.environ),
     ready_fd=int(sys.argv[1]),
-    policy=lambda call: Ruling(Verdict.ALLOW, rule="Bash(*)", file="benchmark"),
+    judge_in=lambda cwd: lambda call: Ruling(Verdict.ALLOW, rule="Bash(*)", file="benchmark"),
 )
 """
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 PROTOCOL_VERSION = 1
+RESOURCE_NOT_FOUND = -32002
 
 
 # ---- what Devplane sends
 
 
-def initialize_params(version: str) -> dict[str, Any]:
-    """Params of ``initialize``. Files and terminals are the agents' own business; forms are answered."""
+def initialize_params(version: str, *, fs: bool = False, terminal: bool = False) -> dict[str, Any]:
+    """Params of ``initialize``. Files and terminals are the agents' own business, unless offered here."""
     return {
         "protocolVersion": PROTOCOL_VERSION,
         "clientCapabilities": {
-            "fs": {"readTextFile": False, "writeTextFile": False},
-            "terminal": False,
+            "fs": {"readTextFile": fs, "writeTextFile": fs},
+            "terminal": terminal,
             "elicitation": {"form": {}},
         },
         "clientInfo": {"name": "devplane", "title": "Devplane", "version": version},
@@ -78,6 +79,22 @@ def elicitation_decline() -> dict[str, Any]:
 
 def elicitation_cancel() -> dict[str, Any]:
     return {"action": "cancel"}
+
+
+def file_content(text: str) -> dict[str, Any]:
+    """Result of ``fs/read_text_file``."""
+    return {"content": text}
+
+
+def exit_status(code: int | None, signal: str | None) -> dict[str, Any]:
+    """Result of ``terminal/wait_for_exit``, and the ``exitStatus`` of ``terminal/output``."""
+    return {"exitCode": code, "signal": signal}
+
+
+def terminal_output(text: str, *, truncated: bool, status: dict[str, Any] | None) -> dict[str, Any]:
+    """Result of ``terminal/output``; without a `status` the command still runs."""
+    output: dict[str, Any] = {"output": text, "truncated": truncated}
+    return output if status is None else {**output, "exitStatus": status}
 
 
 # ---- what Devplane reads
@@ -136,6 +153,50 @@ class FormRequest(Lenient):
     mode: Literal["form"] = "form"
     message: Text = None
     form: dict[str, Any] = Field(alias="requestedSchema")
+
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class ReadTextFile(Lenient):
+    """Params of ``fs/read_text_file``; lines are counted from 1."""
+
+    path: str
+    line: Count | None = None
+    limit: Count | None = None
+
+
+class WriteTextFile(Lenient):
+    """Params of ``fs/write_text_file``."""
+
+    path: str
+    content: str
+
+
+class Variable(Lenient):
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    value: str
+
+
+class CreateTerminal(Lenient):
+    """Params of ``terminal/create``. `command` is a program; its arguments are apart."""
+
+    command: Annotated[str, Field(min_length=1)]
+    args: list[str] = []
+    env: list[Variable] = []
+    cwd: str | None = None
+    output_limit_bytes: Count | None = Field(default=None, alias="outputByteLimit")
+
+    @field_validator("args", "env", mode="before")
+    @classmethod
+    def _absent(cls, value: Any) -> Any:
+        return [] if value is None else value
+
+
+class TerminalNamed(Lenient):
+    """Params of the other ``terminal/*`` methods."""
+
+    id: str = Field(alias="terminalId")
 
 
 class Initialized(Lenient):

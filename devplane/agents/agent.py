@@ -33,8 +33,13 @@ class CallHints:
     title_is_command: bool = False
     url_title: str | None = None
     """The title of a fetch, with ``{url}``."""
+    folder_text: tuple[str, ...] = ()
+    """How the text of a command may begin to say where it runs, with ``{folder}``."""
     mcp_title: str | None = None
-    """The title of an MCP call, with ``{server}`` and ``{tool}``."""
+    """The title of a request for an MCP call, with ``{server}`` and ``{tool}``."""
+    mcp_announced: str | None = None
+    """The title of the call before it, likewise, where only that names the server; the request's own,
+    by `mcp_title`, must then agree with it."""
     mcp_raw_input: tuple[str, str] | None = None
     """The two keys of ``rawInput`` that hold an MCP call's server and tool."""
 
@@ -82,7 +87,11 @@ class Agent:
     node: NodeNeed | None = None
     notes: str | None = None
     client_fs: bool = False
+    """Whether it may have Devplane read and write its files."""
     client_terminal: bool = False
+    """Whether it may have Devplane run its commands."""
+    missing_file_is_empty: bool = False
+    """Whether it must be told that a file which is not there is empty, or it will not make one."""
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """Return the environment to start it in: `base` with what its table says on top."""

@@ -35,9 +35,13 @@ class SessionRefused(AgentFailed):
 class Link:
     """One agent's side of the protocol, as calls."""
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(
+        self, connection: Connection, name: str, *, offers_fs: bool = False, offers_terminal: bool = False
+    ) -> None:
+        """`offers_fs` and `offers_terminal`: whether the agent may have us handle its files and commands."""
         self._connection = connection
         self._name = name
+        self._offers = {"fs": offers_fs, "terminal": offers_terminal}
         self.sign_in: tuple[str, ...] = ()
 
     async def initialize(self) -> tuple[e.AgentIntroduced, dict[str, Any]]:
@@ -47,7 +51,9 @@ class Link:
             NotAnAgent: An answer of another version or shape (G-10).
             PeerError: The agent refused.
         """
-        result = await self._connection.request("initialize", acp.initialize_params(__version__))
+        result = await self._connection.request(
+            "initialize", acp.initialize_params(__version__, **self._offers)
+        )
         if not isinstance(result, dict):
             raise NotAnAgent(f"{self._name} answered initialize with no object", hint=_SPEAKS_ACP)
         answer = acp.Initialized.model_validate(result)

@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from devplane.agents.agent import CLOSE_GRACE_S, Agent, AskFirst, CallHints, Nod
 from devplane.launchers import is_exact, package_of, with_version
 
 BUILT_IN = "built in"
-USER_KEYS = ("name", "command", "version", "env")
+SERVED_KEYS = ("client_fs", "client_terminal", "missing_file_is_empty")
+USER_KEYS = ("name", "command", "version", "env", *SERVED_KEYS)
+CALL_KEYS = ("command_from", "url_title", "folder_text", "mcp_title", "mcp_announced", "mcp_raw_input")
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 RESERVED_IDS = frozenset({"custom"})
 
@@ -36,6 +38,8 @@ class UserTable:
     command: tuple[str, ...] | None = None
     version: str | None = None
     env: Mapping[str, str] | None = None
+    served: Mapping[str, Any] = field(default_factory=dict)
+    """Which of `SERVED_KEYS` it sets."""
 
 
 def check_id(agent_id: str) -> None:
@@ -74,13 +78,12 @@ def split_command(command: str) -> tuple[str, ...]:
 
 def built_in(table: Mapping[str, Any]) -> Agent:
     """Return the agent that a shipped table describes. A table that is wrong is a bug of ours."""
-    asking, calls, node = table.get("asking", {}), table.get("calls", {}), table.get("node")
+    asking, node = table.get("asking", {}), table.get("node")
     version: str = table["version"].replace("{devplane}", __version__)
     command = tuple(
         word.replace("{version}", version).replace("{python}", sys.executable)
         for word in split_command(table["command"])
     )
-    raw_input = calls.get("mcp_raw_input")
     return Agent(
         id=table["id"],
         name=table["name"],
@@ -93,12 +96,7 @@ def built_in(table: Mapping[str, Any]) -> Agent:
         env_json=table.get("env_json", {}),
         forget_env=tuple(table.get("forget_env", ())),
         asking=AskFirst(tuple(asking["modes"]), asking.get("set_mode"), asking["via"]),
-        calls=CallHints(
-            title_is_command=calls.get("command_from") == "title",
-            url_title=calls.get("url_title"),
-            mcp_title=calls.get("mcp_title"),
-            mcp_raw_input=(raw_input[0], raw_input[1]) if raw_input else None,
-        ),
+        calls=call_hints(table.get("calls", {})),
         mcp_transport=table.get("mcp_transport", "stdio"),
         sign_in=table.get("sign_in"),
         attach=tuple(shlex.split(table.get("attach", ""))),
@@ -106,7 +104,47 @@ def built_in(table: Mapping[str, Any]) -> Agent:
         fetches=package_of(command) is not None,
         node=NodeNeed(**node) if node else None,
         notes=table.get("notes"),
+        **_served(table),
     )
+
+
+def call_hints(table: Mapping[str, Any]) -> CallHints:
+    """Return what ``[calls]`` says. Raises `TableWrong` for a key that is unknown or cannot be meant."""
+    for key in table:
+        if key not in CALL_KEYS:
+            raise TableWrong(f"unknown key {key!r} in [calls] (known: {', '.join(CALL_KEYS)})", key)
+    command_from, raw_input = table.get("command_from"), table.get("mcp_raw_input")
+    if command_from not in (None, "title"):
+        raise TableWrong('command_from can only be "title"', "command_from")
+    if raw_input is not None and not (_are_texts(raw_input) and len(raw_input) == 2):
+        raise TableWrong("mcp_raw_input must be the keys of the server and of the tool", "mcp_raw_input")
+    folders = table.get("folder_text", [])
+    if not _are_texts(folders) or any(_names(each) != ["folder"] for each in folders):
+        raise TableWrong("folder_text must be texts with one {folder}", "folder_text")
+    if "url_title" in table and _names(table["url_title"]) != ["url"]:
+        raise TableWrong("url_title must be a text with one {url}", "url_title")
+    # The server is in one title only; the request's own may say no more than the tool.
+    server_in = "mcp_announced" if "mcp_announced" in table else "mcp_title"
+    if server_in in table and sorted(_names(table[server_in])) != ["server", "tool"]:
+        raise TableWrong(f"{server_in} must be a text with one {{server}} and one {{tool}}", server_in)
+    if "mcp_title" in table and not {"tool"} <= set(_names(table["mcp_title"])) <= {"server", "tool"}:
+        raise TableWrong("mcp_title must be a text with a {tool}", "mcp_title")
+    return CallHints(
+        title_is_command=command_from == "title",
+        url_title=table.get("url_title"),
+        folder_text=tuple(folders),
+        mcp_title=table.get("mcp_title"),
+        mcp_announced=table.get("mcp_announced"),
+        mcp_raw_input=(raw_input[0], raw_input[1]) if raw_input else None,
+    )
+
+
+def _names(template: Any) -> list[str]:
+    return re.findall(r"\{(\w*)\}", template) if isinstance(template, str) else []
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def user_table(table: Any) -> UserTable:
@@ -121,7 +159,7 @@ def user_table(table: Any) -> UserTable:
     for key in table:
         if key not in USER_KEYS:
             raise TableWrong(f"unknown key {key!r} (known: {', '.join(USER_KEYS)})", key)
-    name, command, version, env = (table.get(key) for key in USER_KEYS)
+    name, command, version, env = (table.get(key) for key in ("name", "command", "version", "env"))
     if name is not None and not (isinstance(name, str) and name.strip()):
         raise TableWrong("name must be a text", "name")
     if version is not None and not isinstance(version, str):
@@ -135,14 +173,22 @@ def user_table(table: Any) -> UserTable:
         package = package_of(words) if words else None
         check_version(version, is_python=package is not None and package.is_python)
         words = tuple(word.replace("{version}", version) for word in words) if words else None
-    return UserTable(name, words, version, env)
+    return UserTable(name, words, version, env, _served(table))
+
+
+def _served(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table says of the files and commands that Devplane handles for its agent."""
+    for key in SERVED_KEYS:
+        if not isinstance(table.get(key, False), bool):
+            raise TableWrong(f"{key} must be true or false", key)
+    return {key: table[key] for key in SERVED_KEYS if key in table}
 
 
 def from_user(agent_id: str, table: UserTable, source: str) -> Agent:
     """Return the agent that only a person's file knows. Nothing is known of its modes or its ending."""
     if table.command is None:
         raise TableWrong("command is missing", "")
-    agent = Agent(agent_id, table.name or agent_id, (), source, env=table.env or {})
+    agent = Agent(agent_id, table.name or agent_id, (), source, env=table.env or {}, **table.served)
     return _commanded(agent, table.command, table.version)
 
 
@@ -152,9 +198,8 @@ def overlay(agent: Agent, table: UserTable, source: str) -> Agent:
     The rest of a built-in table must outlive a re-pin: an agent that lost its
     ask-first mode with the version would run without asking.
     """
-    over = replace(
-        agent, name=table.name or agent.name, source=source, env={**agent.env, **(table.env or {})}
-    )
+    env = {**agent.env, **(table.env or {})}
+    over = replace(agent, name=table.name or agent.name, source=source, env=env, **table.served)
     if table.command is not None:
         return _commanded(over, table.command, table.version, built_in_package=package_of(agent.command))
     if table.version is None:

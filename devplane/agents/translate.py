@@ -1,5 +1,6 @@
-"""The only file that knows both ACP's words and ours: updates become facts, requests become calls.
+"""What ACP's updates, results and options mean: updates become facts, requests become calls.
 
+With the modules that it opens, the only place that knows both ACP's words and ours.
 An agent repeats itself (OpenCode sends the same ``in_progress`` many times, Claude
 streams a call's input piece by piece), so a `ToolBook` remembers each call and only a
 change becomes a fact. Everything here is lenient: a field of the wrong type is absent.
@@ -9,91 +10,22 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from devplane.acp.messages import PermissionRequest, content_text
-from devplane.agents.agent import Agent, AskFirst
+from devplane.acp.messages import PermissionRequest
+from devplane.agents.agent import AskFirst
+from devplane.agents.calls import calls_of
+from devplane.agents.toolbook import FINAL, OPEN, ToolBook, ToolRecord
 from devplane.core import events as e
-from devplane.core.permission import Call, Option
+from devplane.core.permission import Option
 from devplane.core.text import clipped
 
-CONTENT_LIMIT_CHARS = 64 * 1024
-"""Longest content of one tool call that the log keeps; the cut is marked."""
+__all__ = ["ToolBook", "ToolRecord", "asks_first", "calls_of", "facts_of", "options_of", "settings_of"]
+
 RAW_LIMIT_CHARS = 4 * 1024
 """Longest JSON kept of an update of an unknown kind."""
-TITLE_LIMIT_CHARS = 2_000
-BOOK_LIMIT = 512
-"""Calls that a book remembers; an agent that never closes any cannot make it grow for ever."""
-
 IGNORED_KINDS = ("user_message_chunk", "config_option_update", "current_mode_update")
-OPEN = ("pending", "in_progress")
-FINAL = ("completed", "failed", "cancelled")
-
-
-@dataclass(slots=True)
-class ToolRecord:
-    """What is known of one tool call, from every message that named it."""
-
-    title: str = ""
-    kind: str = ""
-    status: str = ""
-    raw_input: dict[str, Any] = field(default_factory=dict)
-    paths: tuple[str, ...] = ()
-    content: str = ""
-
-
-class ToolBook:
-    """The tool calls of one session, by id."""
-
-    def __init__(self) -> None:
-        self._calls: dict[str, ToolRecord] = {}
-
-    def merge(self, call: str, update: Mapping[str, Any], *, is_asked: bool = False) -> e.ToolChanged | None:
-        """Take in one ``tool_call``, ``tool_call_update`` or (`is_asked`) the call of a permission request.
-
-        Returns the fact that says what changed, or ``None`` when nothing that a
-        person would see did. An update for an unknown call begins it (G-26).
-        """
-        known = self._calls.get(call)
-        is_new = known is None
-        if known is None:
-            while len(self._calls) >= BOOK_LIMIT:
-                del self._calls[next(iter(self._calls))]
-            known = self._calls[call] = ToolRecord()
-        raw = update.get("rawInput")
-        if isinstance(raw, dict) and raw:
-            known.raw_input = raw
-        paths = _paths(update)
-        if paths:
-            known.paths = paths
-        title = _changed(known.title, clipped(_string(update.get("title")), TITLE_LIMIT_CHARS))
-        kind = _changed(known.kind, _string(update.get("kind")))
-        status = _changed(known.status, _string(update.get("status")))
-        content = _changed(known.content, clipped(content_text(update.get("content")), CONTENT_LIMIT_CHARS))
-        known.title, known.kind = title or known.title, kind or known.kind
-        known.status, known.content = status or known.status, content or known.content
-        if not is_new and title is kind is status is content is None:
-            return None
-        # Content that still streams would be an event a chunk; it is recorded when the call moves on.
-        is_streaming = known.status in OPEN and not is_asked
-        if not is_new and title is kind is status is None and is_streaming:
-            return None
-        if status in FINAL and content is None:
-            content = known.content or None
-        subject = subject_of(known)
-        if known.status in FINAL and not is_asked:
-            known.raw_input = {}  # it can be a whole file, and nothing more will be asked of this call
-        return e.ToolChanged(call, title, kind, status, subject or None, content)
-
-    def forget_closed(self) -> None:
-        """Forget the calls that have ended: with another turn an agent may count its ids from the start."""
-        self._calls = {call: each for call, each in self._calls.items() if each.status not in FINAL}
-
-    def get(self, call: str) -> ToolRecord:
-        return self._calls.get(call) or ToolRecord()
 
 
 def facts_of(update: Mapping[str, Any], book: ToolBook) -> Iterable[e.Fact]:
@@ -151,52 +83,6 @@ def asks_first(mode: str, asking: AskFirst) -> bool | None:
     return mode in asking.modes if asking.modes else None
 
 
-TOOLS = {
-    "execute": "Bash",
-    "read": "Read",
-    "search": "Read",
-    "edit": "Edit",
-    "delete": "Edit",
-    "move": "Edit",
-    "fetch": "WebFetch",
-}
-"""The rule tool for each ACP tool kind; any other kind is judged by its arguments."""
-
-
-def call_of(record: ToolRecord, agent: Agent, cwd: str) -> Call:
-    """Say what a permission request asks for, in the words that rules use."""
-    tool = TOOLS.get(record.kind, "")
-    if not tool:
-        tool = "Bash" if command_of(record) else tool
-        tool = "WebFetch" if not tool and _string(record.raw_input.get("url")) else tool
-    # A place that a command touches is not what will run: without the command there is its title.
-    subject = command_of(record) if tool == "Bash" else subject_of(record)
-    return Call(tool, subject or record.title, cwd)
-
-
-def calls_of(record: ToolRecord, agent: Agent, cwd: str) -> tuple[Call, ...]:
-    """Return every call that a request can be read as; the strictest verdict on them holds. Never empty."""
-    return (call_of(record, agent, cwd),)
-
-
-def command_of(record: ToolRecord) -> str:
-    """Return the command line of a call, or "" when its arguments name none."""
-    command = record.raw_input.get("command")
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return shlex.join(command)
-    return _string(command)
-
-
-def subject_of(record: ToolRecord) -> str:
-    """Return the command, URL or path that a call is about, or "" when it does not say."""
-    if command := command_of(record):
-        return command
-    for key in ("url", "file_path", "filepath", "fileName", "path"):
-        if text := _string(record.raw_input.get(key)):
-            return text
-    return record.paths[0] if record.paths else ""
-
-
 def options_of(request: PermissionRequest) -> tuple[Option, ...]:
     """Return the offered options in order, ids untouched."""
     return tuple(Option(each.id, each.name or each.id, each.kind or "") for each in request.options)
@@ -248,20 +134,6 @@ def _plan(entries: list[Any]) -> tuple[e.PlanEntry, ...]:
         for each in entries[:200]
         if isinstance(each, dict)
     )
-
-
-def _paths(update: Mapping[str, Any]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for source in (update.get("locations"), update.get("content")):
-        for each in source if isinstance(source, list) else ():
-            path = each.get("path") if isinstance(each, dict) else None
-            if isinstance(path, str):
-                found[path] = None
-    return tuple(found)
-
-
-def _changed(before: str, after: str) -> str | None:
-    return after if after and after != before else None
 
 
 def _objects(value: object) -> list[dict[str, Any]]:

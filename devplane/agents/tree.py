@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 import anyio
 import psutil
@@ -168,6 +168,24 @@ def adopt_orphans() -> bool:
 OWN: set[int] = set()
 """Pids of agents that this process started and still waits for."""
 
+_spawning = 0
+
+
+@contextmanager
+def spawning() -> Iterator[None]:
+    """Reap nothing meanwhile: a child may end before its pid is in `OWN`, and somebody waits for it."""
+    global _spawning
+    _spawning += 1
+    try:
+        yield
+    finally:
+        _spawning -= 1
+
+
+def is_spawning() -> bool:
+    return _spawning > 0
+
+
 HELPER_AGE_S = 15.0
 """A younger child may be a short-lived helper of this process itself, such as ``node --version``."""
 
@@ -175,6 +193,8 @@ HELPER_AGE_S = 15.0
 def adopted() -> set[psutil.Process]:
     """Return this process's children that it did not start itself, reaping those that have ended."""
     found: set[psutil.Process] = set()
+    if is_spawning():
+        return found
     with suppress(psutil.Error, OSError):
         for child in psutil.Process().children():
             if child.pid in OWN or child.ppid() != os.getpid():

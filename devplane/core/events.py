@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from devplane.core.permission import Option
+from devplane.core.permission import Call, Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,9 @@ class PermissionAsked:
     tool: str
     subject: str
     options: tuple[Option, ...]
+    calls: tuple[Call, ...] = ()
+    """Everything that the request was judged as, shortened (`devplane.daemon.rulings.kept`), so that it can
+    be put to other rules later; empty in what a store of version 1 recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 
 class Verdict(StrEnum):
@@ -125,6 +125,5 @@ def strictest(rulings: Sequence[Ruling]) -> Ruling:
     return min(rulings, key=lambda each: STRICTEST_FIRST.index(each.verdict))
 
 
-def ask_always(call: Call) -> Ruling:
-    """Leave every call to a person: the policy of a home that has no rules."""
-    return Ruling(Verdict.UNDECIDED, call.tool, call.subject, reason="no rule answers")
+Judge: TypeAlias = Callable[[Call], Ruling]
+"""What the rules in force say of a call."""

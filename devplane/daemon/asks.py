@@ -8,10 +8,10 @@ from typing import Any
 import anyio
 
 from devplane.acp import messages as acp
-from devplane.core.permission import Option, Verdict, pick_option
+from devplane.core.permission import Call, Option, Ruling, Verdict, pick_option
 from devplane.daemon.forms import fitted
 from devplane.errors import Refused, UsageError
-from devplane.store.rows import AskRow
+from devplane.store.rows import AskRow, DecisionRow
 
 
 @dataclass(slots=True)
@@ -34,6 +34,10 @@ class Ask:
     """Set when the answer is about to be written to the agent, or when nobody waits for it any more."""
     pending: dict[str, Any] | None = None
     """The answer that is recorded and waits for its commit."""
+    calls: tuple[Call, ...] = ()
+    """What a permission request was judged as."""
+    decision: DecisionRow | None = None
+    """How it was answered, once it is."""
 
     def row(self, state: str = "open", closed_ms: int | None = None, closed_by: str | None = None) -> AskRow:
         return AskRow(
@@ -61,6 +65,20 @@ class Chosen:
     outcome: str
     option: str
     result: dict[str, Any]
+
+
+def ruled(ruling: Ruling, options: tuple[Option, ...]) -> Chosen | None:
+    """The answer that a ruling gives by itself, or ``None`` when a person must."""
+    if ruling.verdict is Verdict.ALLOW:
+        option = pick_option(Verdict.ALLOW, options)
+        return _selected(option) if option is not None else None
+    return denied(options) if ruling.verdict is Verdict.DENY else None
+
+
+def denied(options: tuple[Option, ...]) -> Chosen:
+    """The agent's own no, narrowest first; where it offers none, the protocol's ``cancelled``."""
+    option = pick_option(Verdict.DENY, options)
+    return _selected(option) if option is not None else Chosen("deny", "", acp.permission_cancelled())
 
 
 OUTCOMES = {
@@ -108,8 +126,7 @@ def choose(ask: Ask, decision: str | None, option: str | None) -> Chosen:
             )
         return _selected(allowed)
     if decision == "deny":
-        denied = pick_option(Verdict.DENY, ask.options)
-        return _selected(denied) if denied is not None else Chosen("deny", "", acp.permission_cancelled())
+        return denied(ask.options)
     raise UsageError(f"--decision is allow or deny, not {decision!r}")
 
 

@@ -70,6 +70,8 @@ class Board:
         self.entries: dict[str, Entry] = {}
         self.on_news: Callable[[], None] = lambda: None
         """Called when a transcript has something to write."""
+        self.on_ask: Callable[[], None] = lambda: None
+        """Called when something begins to wait for a person."""
 
     def create(self, run_id: str, fact: e.RunCreated) -> Commit:
         """Put a new run on the board and in the store."""

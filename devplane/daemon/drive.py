@@ -26,12 +26,16 @@ from devplane.core import events as e
 from devplane.core.permission import Authority
 from devplane.core.run import NEXT, ImpossibleFact, Phase, Run, conclude
 from devplane.core.text import one_line
-from devplane.daemon.asking import Asking, Policy
+from devplane.daemon.asking import Asking
 from devplane.daemon.asks import Ask, cancelled
 from devplane.daemon.board import Board
+from devplane.daemon.client_files import ClientFiles
+from devplane.daemon.client_terminals import ClientTerminals, client_terminals
 from devplane.daemon.hearing import NOISE_QUOTED, Hearing
 from devplane.daemon.ledger import Ledger
 from devplane.daemon.limits import Limits
+from devplane.daemon.permits import Permits
+from devplane.daemon.rulings import JudgeIn, Rules
 from devplane.daemon.settings import Settings
 from devplane.errors import DevplaneError, innermost
 from devplane.paths import Home
@@ -58,7 +62,7 @@ class Driver:
         *,
         home: Home,
         environ: Mapping[str, str],
-        policy: Policy,
+        judge_in: JudgeIn,
         limits: Limits,
         model: str | None = None,
         mode: str | None = None,
@@ -74,7 +78,9 @@ class Driver:
         self._log = agent_process.AgentLog(home.agent_logs / f"{run_id}.log")
         self._settings = Settings(self._ledger, model=model, mode=mode)
         self._hearing = Hearing(self._ledger, self._book, self._settings, limits, self._log)
-        self.asking = Asking(self._ledger, self._book, policy)
+        rules = Rules(judge_in, self.run.cwd, run_id)
+        self.asking = Asking(self._ledger, self._book, rules, board.on_ask)
+        self._permits = Permits(self._ledger, self.asking)
         self._prompts: dict[str, str] = {}
         self._wishes_in, self._wishes_out = anyio.create_memory_object_stream[
             tuple[Commit, tuple[effects.Wish, ...]]
@@ -156,15 +162,23 @@ class Driver:
         env[tree.RUN_VARIABLE] = self._id
         env[tree.HOME_VARIABLE] = str(self._home.root)
         env["PWD"] = self.run.cwd
-        async with agent_process.start(
-            agent.command, cwd=Path(self.run.cwd), env=env, log=self._log, eof_grace_s=agent.close_grace_s
-        ) as running:
+        async with (
+            client_terminals(self.run.cwd, env, self._permits) as terminals,
+            agent_process.start(
+                agent.command, cwd=Path(self.run.cwd), env=env, log=self._log, eof_grace_s=agent.close_grace_s
+            ) as running,
+        ):
             try:
                 async with anyio.create_task_group() as tasks:
                     self._tasks = tasks
                     self._ledger.record(e.ProcessStarted(running.pid, running.started_s))
-                    connection = self._connect(running)
-                    self._link = Link(connection, self._agent.name)
+                    connection = self._connect(running, terminals)
+                    self._link = Link(
+                        connection,
+                        self._agent.name,
+                        offers_fs=agent.client_fs,
+                        offers_terminal=agent.client_terminal,
+                    )
                     tasks.start_soon(self._read, connection)
                     tasks.start_soon(self._perform_wishes)
                     tasks.start_soon(self._notice_exit, running)
@@ -176,10 +190,15 @@ class Driver:
                 self._tasks = None
         return running.describe_end()
 
-    def _connect(self, running: agent_process.AgentProcess) -> Connection:
+    def _connect(self, running: agent_process.AgentProcess, terminals: ClientTerminals) -> Connection:
         handlers = Handlers()
         handlers.on_request("session/request_permission", self.asking.on_permission)
         handlers.on_request("elicitation/create", self.asking.on_question)
+        if self._agent.client_fs:
+            is_empty = self._agent.missing_file_is_empty
+            ClientFiles(self.run.cwd, self._permits, missing_is_empty=is_empty).serve(handlers)
+        if self._agent.client_terminal:
+            terminals.serve(handlers)
         handlers.on_notice = self._hearing.on_notice
         handlers.on_noise = self._hearing.on_noise
         handlers.after_batch = self._hearing.after_batch
@@ -365,6 +384,7 @@ class Driver:
         text = self._prompts.pop(turn, "")
         self._hearing.prompt_goes_out(turn)
         self._book.forget_closed()
+        self.asking.grants.clear()
         try:
             result = await link.prompt(self.run.session, text)
         except PeerError as error:

@@ -64,5 +64,7 @@ def _unspoken(fact: e.Fact) -> e.Fact:
             return replace(fact, raw="")
         case e.ToolChanged():
             return replace(fact, content=None)
+        case e.PermissionAsked():
+            return replace(fact, calls=tuple(replace(call, input={}) for call in fact.calls))
         case _:
             return fact

@@ -20,16 +20,18 @@ from anyio.abc import TaskGroup
 
 from devplane.agents import tree
 from devplane.agents.catalog import Catalog
-from devplane.core.permission import ask_always
-from devplane.daemon.asking import Policy
-from devplane.daemon.board import Board
+from devplane.daemon.board import Board, now_ms
+from devplane.daemon.deadlines import Deadlines
 from devplane.daemon.limits import Limits, from_environment
 from devplane.daemon.listen import listen
 from devplane.daemon.recover import recover
+from devplane.daemon.rulings import JudgeIn
 from devplane.daemon.service import Service
 from devplane.errors import DevplaneError
 from devplane.paths import Home
+from devplane.policies.live import Policies
 from devplane.store.log import Log
+from devplane.store.queries import Reader
 
 _log = logging.getLogger("devplane.daemon")
 
@@ -84,10 +86,14 @@ def serve(
     home: Home,
     *,
     ready_fd: int | None = None,
-    policy: Policy = ask_always,
+    judge_in: JudgeIn | None = None,
+    clock_ms: Callable[[], int] = now_ms,
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Be the daemon of `home` until told to stop.
+
+    `judge_in` gives the rules of a folder, where they are not to come from its files. `clock_ms` is the
+    clock of every record and deadline.
 
     Raises:
         DevplaneError: It cannot start; nothing is left behind.
@@ -97,14 +103,19 @@ def serve(
     try:
         with held_lock(home):
             _log_to(home)
-            anyio.run(_serve, home, limits, policy, ready_fd, on_ready)
+            anyio.run(_serve, home, limits, judge_in, clock_ms, ready_fd, on_ready)
     except AnotherDaemon:
         _tell(ready_fd, b"held")
         raise
 
 
 async def _serve(
-    home: Home, limits: Limits, policy: Policy, ready_fd: int | None, on_ready: Callable[[], None]
+    home: Home,
+    limits: Limits,
+    judge_in: JudgeIn | None,
+    clock_ms: Callable[[], int],
+    ready_fd: int | None,
+    on_ready: Callable[[], None],
 ) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _allow_many_descriptors()
@@ -112,17 +123,23 @@ async def _serve(
     for problem in Catalog.load(home).problems:
         _log.warning("%s", problem)
     async with Log.open(home.database) as log:
-        board = Board(log)
+        board = Board(log, clock_ms)
         notes = await recover(board, home)
         async with anyio.create_task_group() as tasks:
-            service = Service(home, board, tasks, policy, limits, notes=notes)
+            trusted = _trusted(home)
+            if judge_in is None:
+                judge_in = Policies(home, is_trusted=trusted.__contains__).judge_in
+            service = Service(home, board, tasks, judge_in, limits, notes=notes, trusted=trusted)
             board.on_news = service.has_news
+            deadlines = Deadlines(service.drivers, clock_ms)
+            board.on_ask = deadlines.something_waits
             ready = anyio.Event()
             tasks.start_soon(partial(listen, service, home, ready=ready))
             tasks.start_soon(_obey_signals, service, tasks)
             tasks.start_soon(service.write_what_is_said)
             tasks.start_soon(service.reap_orphans)
             tasks.start_soon(service.notice_ended_children)
+            tasks.start_soon(deadlines.keep)
             await ready.wait()
             _log.info("serving %s, pid %s", home.root, os.getpid())
             _tell(ready_fd, b"ready")
@@ -134,6 +151,11 @@ async def _serve(
             await tree.end(tree.adopted(), term_grace_s=1.0, kill_grace_s=1.0)
             tasks.cancel_scope.cancel()
     _log.info("stopped")
+
+
+def _trusted(home: Home) -> set[str]:
+    with Reader.open(home.database) as reader:
+        return {row["root"] for row in reader.trusted()}
 
 
 async def _obey_signals(service: Service, tasks: TaskGroup) -> None:

@@ -16,11 +16,12 @@ from devplane.agents import tree
 from devplane.agents.agent import Agent
 from devplane.core import events as e
 from devplane.core import ids
-from devplane.daemon.asking import Policy
+from devplane.daemon.answered import AnsweredAlready, already, from_store
 from devplane.daemon.asks import Ask
 from devplane.daemon.board import Board
 from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits
+from devplane.daemon.rulings import JudgeIn
 from devplane.errors import DevplaneError, NotFound, Refused
 from devplane.paths import Home
 from devplane.store.failure import StoreFailed
@@ -38,9 +39,11 @@ class Service:
     home: Home
     board: Board
     tasks: TaskGroup
-    policy: Policy
+    judge_in: JudgeIn
     limits: Limits
     drivers: dict[str, Driver] = field(default_factory=dict)
+    trusted: set[str] = field(default_factory=set)
+    """Roots that a person trusts, as the store has them: the rules ask at every call."""
     notes: list[str] = field(default_factory=list)
     stopping: anyio.Event = field(default_factory=anyio.Event)
     news: anyio.Event = field(default_factory=anyio.Event)
@@ -84,7 +87,7 @@ class Service:
             agent,
             home=self.home,
             environ=environ,
-            policy=self.policy,
+            judge_in=self.judge_in,
             limits=self.limits,
             model=model,
             mode=mode,
@@ -137,24 +140,8 @@ class Service:
             NotFound: Nothing open is named so, or several are.
             Refused: It was answered already (with who and when), or its agent is gone.
         """
-        for driver in self.drivers.values():
-            if text in driver.asking.open:
-                return driver, driver.asking.open[text]
-        with self.reader() as reader:
-            if text.startswith("a-"):
-                ask_id = reader.resolve_ask(text)
-                for driver in self.drivers.values():
-                    if ask_id in driver.asking.open:
-                        return driver, driver.asking.open[ask_id]
-                row = reader.ask(ask_id)
-                if row is not None and row["state"] == "open":
-                    raise Refused(
-                        f"the agent that asked {ask_id} is gone",
-                        hint=f"Its run {row['run']} was interrupted; see devplane show {row['run']}.",
-                    )
-                who = (row["closed_by"] if row else None) or "nobody"
-                state = row["state"] if row else "closed"
-                raise Refused(f"{ask_id} was {state} already by {who}", hint="What is open: devplane inbox.")
+        if text.startswith("a-"):
+            return self._open_ask(text) or self._looked_up(text)
         driver = self.driver(text)
         waiting = [each for each in driver.asking.open.values() if driver.run.has_ask(each.id)]
         if not waiting:
@@ -165,6 +152,45 @@ class Service:
                 f"{driver.run.id} asks {len(waiting)} things: {listed}", hint="Name one with --request."
             )
         return driver, waiting[0]
+
+    def _open_ask(self, ask: str) -> tuple[Driver, Ask] | None:
+        for driver in self.drivers.values():
+            if ask in driver.asking.open:
+                return driver, driver.asking.open[ask]
+        return None
+
+    def _looked_up(self, text: str) -> tuple[Driver, Ask]:
+        if refused := self._closed_by_now(text):
+            raise refused
+        with self.reader() as reader:
+            ask = reader.resolve_ask(text)
+        if found := self._open_ask(ask):
+            return found
+        raise self.closed(ask)
+
+    def closed(self, ask: str) -> Refused:
+        """Say how an ask came to be closed, or why nobody hears an answer to it."""
+        if refused := self._closed_by_now(ask):
+            return refused
+        with self.reader() as reader:
+            row = reader.ask(ask)
+        if row is not None and row["state"] == "open":
+            return Refused(
+                f"the agent that asked {ask} is gone",
+                hint=f"Its run {row['run']} was interrupted; see devplane show {row['run']}.",
+            )
+        return AnsweredAlready(f"{ask} was closed already")
+
+    def _closed_by_now(self, ask: str) -> Refused | None:
+        now_ms = self.board.clock_ms()
+        for driver in self.drivers.values():
+            # The store may not have it yet.
+            if ask in driver.asking.closed:
+                return already(ask, driver.asking.closed[ask], now_ms)
+        with self.reader() as reader:
+            for decision in reader.decisions(ask=ask, limit=1):
+                return already(ask, from_store(decision), now_ms)
+        return None
 
     def agent_pids(self) -> list[int]:
         return [each.run.pid for each in self.drivers.values() if each.run.pid is not None]
@@ -186,6 +212,8 @@ class Service:
         while True:
             await self.orphans.wait()
             await anyio.sleep(REAP_PAUSE_S)
+            if tree.is_spawning():
+                continue
             self.orphans = anyio.Event()
             left = tree.adopted()
             if left and not self.drivers:

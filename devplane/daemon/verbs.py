@@ -112,9 +112,11 @@ async def answer(service: Service, request: r.Reply) -> dict[str, Any]:
 
 
 async def _answer(service: Service, driver: Driver, ask: Ask, chosen: Chosen) -> dict[str, Any]:
-    if not driver.run.has_ask(ask.id):
-        raise Refused(f"{ask.id} was answered already", hint="What is open: devplane inbox.")
-    await driver.asking.answer(ask, chosen, Authority.PERSON, PERSON)
+    try:
+        commit = driver.asking.answer(ask, chosen, Authority.PERSON, PERSON)
+    except ImpossibleFact:
+        raise service.closed(ask.id) from None
+    await commit
     return {"run": driver.run.id, "ask": ask.id, "outcome": chosen.outcome, "option": chosen.option}
 
 
@@ -143,7 +145,10 @@ async def trust(service: Service, request: r.Trust) -> dict[str, Any]:
     if request.trusted:
         row = TrustRow(str(root), service.board.clock_ms(), PERSON)
         await service.board.log.submit(Batch(trusted=(row,)))
+        service.trusted.add(str(root))
     else:
+        # What its file allows no longer counts from here on, also for runs that are on their way.
+        service.trusted.discard(str(root))
         await service.board.log.submit(Batch(distrusted=(str(root),)))
     return {"root": str(root), "trusted": request.trusted}
 

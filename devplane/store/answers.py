@@ -75,8 +75,24 @@ class DecisionRow(TypedDict):
     authority: str
     rule: str | None
     file: str | None
+    line: int | None
     option_id: str | None
     reason: str | None
+
+
+class AskedCalls(TypedDict):
+    """One permission request and what it was judged as: `calls` holds the fields of `core.permission.Call`.
+
+    `calls` is empty for a request that was recorded before stores of version 2. `verdict` and
+    `authority` say how it was answered: the newest decision on it; ``None`` while it waits.
+    """
+
+    run: str
+    at_ms: int
+    ask: str
+    calls: list[JsonObject]
+    verdict: str | None
+    authority: str | None
 
 
 class TrustRow(TypedDict):

@@ -41,8 +41,9 @@ ON CONFLICT (id) DO UPDATE SET run = excluded.run, asked_ms = excluded.asked_ms,
     closed_ms = excluded.closed_ms, closed_by = excluded.closed_by
 """
 _ADD_DECISION = """
-INSERT INTO decisions (at_ms, run, ask, tool, subject, verdict, authority, rule, file, option_id, reason)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO decisions
+    (at_ms, run, ask, tool, subject, verdict, authority, rule, file, line, option_id, reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_TRUST = 'INSERT INTO trust (root, at_ms, "by") VALUES (?, ?, ?) ON CONFLICT (root) DO NOTHING'
 _DROP_TRUST = "DELETE FROM trust WHERE root = ?"
@@ -130,7 +131,7 @@ def _about_permission(batch: Batch) -> list[Statement]:
         if len(subject) > SUBJECT_LIMIT:
             subject = subject[: SUBJECT_LIMIT - 1] + "…"
         what = (each.at_ms, storable(each.run), _optional(each.ask), storable(each.tool), subject)
-        why = (each.verdict, storable(each.authority), _optional(each.rule), _optional(each.file))
+        why = (each.verdict, storable(each.authority), _optional(each.rule), _optional(each.file), each.line)
         out.append((_ADD_DECISION, (*what, *why, _optional(each.option_id), _optional(each.reason))))
     for root in batch.distrusted:
         out.append((_DROP_TRUST, (storable(root),)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from devplane.store.answers import (
+        AskedCalls,
         AskRow,
         DecisionRow,
         EventEntry,
@@ -41,6 +42,9 @@ PAGE_ROWS = 256
 
 CANDIDATES_NAMED = 8
 
+_MOST = (1 << 63) - 1
+"""Above every `seq` and every number of rows."""
+
 _BEGINS = "(id >= :text AND id < :end OR id >= '{0}' || :text AND id < '{0}' || :end)"
 _LAST = "\U0010ffff"
 """Sorts after every character that an id goes on with."""
@@ -51,7 +55,7 @@ _EVENT = "seq", "run", "pos", "at_ms", "kind", "payload"
 _ASK = "id", "run", "asked_ms", "kind", "state", "title", "payload", "closed_ms", "closed_by"
 _DECISION = (
     *("seq", "at_ms", "run", "ask", "tool", "subject", "verdict", "authority"),
-    *("rule", "file", "option_id", "reason"),
+    *("rule", "file", "line", "option_id", "reason"),
 )
 _TRUST = "root", "at_ms", "by"
 _SEEN = "agent", "command", "version", "seen_ms", "payload"
@@ -67,6 +71,14 @@ UNION ALL
 SELECT pos, at_ms, role, text, turn, message_id, open, continues, 0 FROM fragments
 WHERE run = :run AND pos > :after
 ORDER BY pos {} LIMIT :rows
+"""
+
+_CALLS = """
+SELECT e.seq, e.run, e.at_ms, e.payload, d.verdict, d.authority FROM events AS e
+LEFT JOIN decisions AS d ON d.seq =
+    (SELECT max(seq) FROM decisions WHERE ask = json_extract(e.payload, '$.ask'))
+WHERE e.kind = 'PermissionAsked' AND e.seq < :before
+ORDER BY e.seq DESC LIMIT :rows
 """
 
 
@@ -208,9 +220,25 @@ class Reader:
         )
         return _the_one(text, "ask", found, "`devplane inbox` lists what waits for you.")
 
-    def decisions(self, run: str | None = None, limit: int | None = None) -> list[DecisionRow]:
-        """Return decisions, newest first."""
-        return self._rows("decisions", _DECISION, ["run = :run"] if run else [], "seq DESC", limit, run=run)
+    def decisions(
+        self,
+        run: str | None = None,
+        limit: int | None = None,
+        *,
+        ask: str | None = None,
+        authority: str | None = None,
+    ) -> list[DecisionRow]:
+        """Return decisions, newest first: all, or those of one run, on one ask, on one authority."""
+        wanted = {"run": run, "ask": ask, "authority": authority}
+        where = [f"{name} = :{name}" for name, value in wanted.items() if value is not None]
+        return self._rows("decisions", _DECISION, where, "seq DESC", limit, **wanted)
+
+    def calls(self, limit: int | None = None) -> Iterator[AskedCalls]:
+        """Yield every permission request on record, newest first, with what it was judged as."""
+        left, before = _MOST if limit is None else limit, _MOST
+        while rows := self._select(_CALLS, {"before": before, "rows": min(left, PAGE_ROWS)}):
+            yield from map(_asked_calls, rows)
+            left, before = left - len(rows), rows[-1][0]
 
     def trusted(self) -> list[TrustRow]:
         """Return the roots that a person trusts, by path."""
@@ -285,6 +313,19 @@ class Reader:
             return self._db.execute(sql, values or {}).fetchall()
         except sqlite3.Error as error:
             raise explain(self.path, error, doing="read") from error
+
+
+def _asked_calls(row: tuple[Any, ...]) -> AskedCalls:
+    _, run, at_ms, payload, verdict, authority = row
+    asked = json.loads(payload)
+    return {
+        "run": run,
+        "at_ms": at_ms,
+        "ask": asked["ask"],
+        "calls": asked.get("calls", []),
+        "verdict": verdict,
+        "authority": authority,
+    }
 
 
 def _phrases(text: str) -> list[str]:

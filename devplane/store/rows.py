@@ -73,7 +73,10 @@ class AskRow:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """An answer and whose authority it stands on. `subject` is stored up to 2000 characters."""
+    """An answer and whose authority it stands on. `subject` is stored up to 2000 characters.
+
+    `rule`, `file` and `line` (counted from 1) say which rule gave it, where one did.
+    """
 
     at_ms: int
     run: str
@@ -84,6 +87,7 @@ class DecisionRow:
     ask: str | None = None
     rule: str | None = None
     file: str | None = None
+    line: int | None = None
     option_id: str | None = None
     reason: str | None = None
 

@@ -1,4 +1,4 @@
--- The store as version 1 of the schema has it. A change here is a step in migrations/ as well.
+-- The store as version 2 of the schema has it. A change here is a step in migrations/ as well.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -16,6 +16,7 @@ CREATE TABLE events (
     payload TEXT NOT NULL,
     UNIQUE (run, pos)
 );
+CREATE INDEX events_asked ON events (seq) WHERE kind = 'PermissionAsked';
 
 CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
 BEGIN
@@ -91,9 +92,11 @@ CREATE TABLE decisions (
     rule TEXT,
     file TEXT,
     option_id TEXT,
-    reason TEXT
+    reason TEXT,
+    line INTEGER
 );
 CREATE INDEX decisions_by_run ON decisions (run, seq);
+CREATE INDEX decisions_by_ask ON decisions (ask);
 
 CREATE TRIGGER decisions_are_not_changed BEFORE UPDATE ON decisions
 BEGIN

@@ -30,6 +30,12 @@ SAID: list[tuple[dict[str, Any], Any]] = [
     (m.elicitation_accept({"name": "x", "count": 1, "sure": True}), schema.AcceptElicitationResponse),
     (m.elicitation_decline(), schema.DeclineElicitationResponse),
     (m.elicitation_cancel(), schema.CancelElicitationResponse),
+    (m.initialize_params("1", fs=True, terminal=True), schema.InitializeRequest),
+    (m.file_content("text"), schema.ReadTextFileResponse),
+    (m.exit_status(3, None), schema.WaitForTerminalExitResponse),
+    (m.exit_status(None, "SIGTERM"), schema.TerminalExitStatus),
+    (m.terminal_output("x", truncated=False, status=None), schema.TerminalOutputResponse),
+    (m.terminal_output("x", truncated=True, status=m.exit_status(0, None)), schema.TerminalOutputResponse),
 ]
 
 
@@ -45,6 +51,39 @@ def test_neither_files_nor_terminals_are_offered_and_forms_are() -> None:
     assert offered["fs"] == {"readTextFile": False, "writeTextFile": False}
     assert offered["terminal"] is False
     assert offered["elicitation"] == {"form": {}}
+
+
+def test_files_and_terminals_are_offered_to_an_agent_that_is_served() -> None:
+    offered = m.initialize_params("1", fs=True, terminal=True)["clientCapabilities"]
+    assert offered["fs"] == {"readTextFile": True, "writeTextFile": True}
+    assert offered["terminal"] is True
+
+
+def test_what_an_agent_leaves_out_of_a_command_is_nothing() -> None:
+    bare = m.CreateTerminal.model_validate({"sessionId": "s", "command": "make"})
+    null = {"command": "make", "args": None, "env": None, "cwd": None, "outputByteLimit": None}
+    assert m.CreateTerminal.model_validate(null).args == bare.args == []
+    assert bare.env == []
+    given = {"command": "make", "args": ["a"], "env": [{"name": "A", "value": ""}], "outputByteLimit": 0}
+    read = m.CreateTerminal.model_validate(given)
+    assert (read.args, read.env[0].name, read.output_limit_bytes) == (["a"], "A", 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [
+        (m.CreateTerminal, {"command": ""}),
+        (m.CreateTerminal, {"command": "make", "args": "all"}),
+        (m.CreateTerminal, {"command": "make", "env": [{"name": "A=B", "value": "x"}]}),
+        (m.CreateTerminal, {"command": "make", "outputByteLimit": -1}),
+        (m.ReadTextFile, {"path": "/a", "line": -1}),
+        (m.WriteTextFile, {"path": "/a"}),
+        (m.TerminalNamed, {}),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(model: type[BaseModel], params: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        model.model_validate(params)
 
 
 @pytest.mark.parametrize(

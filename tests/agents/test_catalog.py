@@ -11,6 +11,7 @@ import pytest
 from devplane import __version__
 from devplane.agents.catalog import Agent, Catalog, built_in_agents
 from devplane.agents.node import with_node
+from devplane.agents.tables import TableWrong, call_hints
 from devplane.errors import NotFound, UsageError
 from devplane.launchers import is_exact
 from devplane.paths import Home
@@ -76,6 +77,28 @@ class TestShipped:
         assert SHIPPED["copilot"].mcp_transport == "http"
         assert SHIPPED["claude"].asking.set_mode == "default"
         assert SHIPPED["codex"].calls.mcp_raw_input == ("server", "tool")
+        assert SHIPPED["copilot"].calls.mcp_announced == "{server}-{tool}"
+
+    @pytest.mark.parametrize(
+        ("table", "key"),
+        [
+            ({"title_is_comand": True}, "title_is_comand"),
+            ({"command_from": "content"}, "command_from"),
+            ({"url_title": "Fetching"}, "url_title"),
+            ({"folder_text": "[in {folder}]"}, "folder_text"),
+            ({"folder_text": ["[in {cwd}]"]}, "folder_text"),
+            ({"mcp_title": "{tool}"}, "mcp_title"),
+            ({"mcp_title": "{server}", "mcp_announced": "{server}-{tool}"}, "mcp_title"),
+            ({"mcp_announced": "{server}-{server}"}, "mcp_announced"),
+            ({"mcp_raw_input": ["server"]}, "mcp_raw_input"),
+        ],
+    )
+    def test_a_hint_that_cannot_be_meant_is_refused_by_its_key(
+        self, table: dict[str, object], key: str
+    ) -> None:
+        with pytest.raises(TableWrong) as caught:
+            call_hints(table)
+        assert caught.value.key == key
 
 
 class TestEnvironment:

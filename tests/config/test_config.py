@@ -46,6 +46,9 @@ def test_a_table_that_another_part_owns_is_not_interpreted(tmp_path: Path, table
         ("[transcripts]\nkeep = \n", 2, "invalid value"),
         ("[policy]\nx = '''\n[nonsense]\n'''\n[nonsense]\n", 5, "unknown table [nonsense]"),
         ("[[gate]]\n", 1, "unknown table [gate]"),
+        ("[questions]\ndeadlin = '30m'\n", 2, "unknown key 'deadlin' in [questions]"),
+        ("[questions]\n\ndeadline = 30\n", 3, "deadline in [questions] is 30, which is no duration"),
+        ("questions = 'never'\n", 1, "questions must be a table"),
     ],
 )
 def test_a_mistake_is_named_with_its_file_and_line(tmp_path: Path, text: str, line: int, says: str) -> None:
@@ -60,6 +63,34 @@ def test_a_misspelt_name_is_met_with_the_right_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigBroken) as caught:
         load(written(tmp_path, "[trancripts]\n"))
     assert caught.value.hint == "Did you mean 'transcripts'?"
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("never", None), ("1s", 1), ("90s", 90), ("30m", 1800), ("4h", 14_400)]
+)
+def test_a_repository_can_set_a_deadline_for_answers(tmp_path: Path, given: str, seconds: int | None) -> None:
+    config = load(written(tmp_path, f"[questions]\ndeadline = '{given}'\n"))
+    assert (config.deadline, config.deadline_s, config.file) == (given, seconds, tmp_path / CONFIG_NAME)
+
+
+def test_l59_without_a_deadline_nothing_ends_by_itself(tmp_path: Path) -> None:
+    assert load(tmp_path).deadline_s is None
+    assert load(written(tmp_path, "[questions]\n")).deadline_s is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("'0s'", "'00m'", "'30'", "30", "0", "true", "''", "'30 m'", "'1.5h'", "'-1h'", "'1d'", "'1h30m'"),
+        *("'5M'", "['1h']", "'Never'", "'٣m'", '"1s\\n"', "'99999999999h'"),
+    ],
+)
+def test_a_deadline_of_any_other_form_is_refused_and_the_forms_are_named(tmp_path: Path, given: str) -> None:
+    with pytest.raises(ConfigBroken, match="deadline") as caught:
+        load(written(tmp_path, f"[questions]\ndeadline = {given}\n"))
+    assert caught.value.line == 2
+    assert caught.value.hint is not None
+    assert all(form in caught.value.hint for form in ("never", "90s", "30m", "4h"))
 
 
 def test_what_is_not_a_text_file_is_an_error_and_not_a_default(tmp_path: Path) -> None:

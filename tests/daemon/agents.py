@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import psutil
 
-from tests.daemon.harness import LIMIT_S
+from tests.daemon.harness import LIMIT_S, Started
 from tests.scripted import command, log
 
 POLL_S = 0.01
@@ -49,6 +49,23 @@ async def answers(path: Path, count: int) -> list[dict[str, Any]]:
 def heard_answers(path: Path) -> list[dict[str, Any]]:
     """Every answer that an agent has heard so far, oldest first."""
     return [each for each in log.messages(path) if "method" not in each]
+
+
+async def ask_of(run: Started, number: int = 0) -> str:
+    """Wait for the run's ask of that number, counted from 0, and return its id."""
+    seen: set[str] = set()
+    while True:
+        frame = await run.until(
+            lambda f: (
+                f["kind"] == "fact"
+                and f["name"] in ("PermissionAsked", "QuestionAsked")
+                and f["fact"]["ask"] not in seen
+            )
+        )
+        if len(seen) == number:
+            await run.stored(frame["pos"])
+            return str(frame["fact"]["ask"])
+        seen.add(frame["fact"]["ask"])
 
 
 def is_running(pid: int) -> bool:

@@ -145,6 +145,21 @@ class Caller:
         with anyio.fail_after(LIMIT_S):
             return await self._client.ask(request)
 
+    async def ask_at_once(self, *requests: r.Request) -> list[dict[str, Any] | DevplaneError]:
+        """Send all requests before the first answer is read; return what came of each."""
+        outcomes: list[dict[str, Any] | DevplaneError] = [DevplaneError("not answered")] * len(requests)
+
+        async def send(number: int) -> None:
+            try:
+                outcomes[number] = await self.ask(requests[number])
+            except DevplaneError as error:
+                outcomes[number] = error
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(len(requests)):
+                tasks.start_soon(send, number)
+        return outcomes
+
     async def dispatch(
         self, agent: str, prompt: str = "hello", *, cwd: Path | None = None, **environ: str
     ) -> Started:

@@ -119,13 +119,15 @@ class Trial:
         self.person = person
         self.held = held
         self.ask = ask
-        (folder / "try.py").write_text(SCRIPT)
         (folder / "detach.py").write_text(DETACH)
 
     def argv(self, out: Path) -> list[str]:
         root = str(self.person.folder)
         arguments = (str(self.person.home.root), str(out), root, self.held.id, self.ask)
-        return [sys.executable, str(self.folder / "try.py"), *arguments]
+        # A command that names the home is stopped before it runs, and this is about what it could do there.
+        script = self.folder / f"try-{out.name}.py"
+        script.write_text(f"import sys\nsys.argv[1:] = {arguments!r}\n{SCRIPT}")
+        return [sys.executable, str(script)]
 
     async def by_an_agent(self, command: str) -> Started:
         """Have a second agent run `command` in its shell, allowed by a person."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devplane.agents.translate import CONTENT_LIMIT_CHARS
+from devplane.agents.toolbook import CONTENT_LIMIT_CHARS
 from devplane.control import requests as r
 from tests.daemon.agents import members_of, scripted
 from tests.daemon.harness import Caller, Started, daemon

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from devplane.control import requests as r
-from devplane.errors import Refused
-from tests.daemon.agents import answers, heard_answers, noted, scripted
-from tests.daemon.harness import Started, daemon
+from devplane.errors import NotFound, Refused, UsageError
+from tests.daemon.agents import answers, ask_of, heard_answers, noted, scripted
+from tests.daemon.harness import daemon
+from tests.daemon.judged import ruled_by
 from tests.scripted import log
 from tests.scripted.permissions import ODD_IDS
 
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
-
-ALLOW_ALL = """
-import os, sys
-from devplane.core.permission import Ruling, Verdict
-from devplane.daemon.main import serve
-from devplane.paths import Home
-
-def policy(call):
-    return Ruling(Verdict.{verdict}, rule="Bash(*)", file="policy.toml", reason="a test says so")
-
-serve(Home.find(os.environ), ready_fd=int(sys.argv[2]), policy=policy)
-"""
-
-
-def ruled_by(verdict: str) -> tuple[str, ...]:
-    """The command of a daemon whose policy says `verdict` to everything."""
-    return sys.executable, "-c", ALLOW_ALL.format(verdict=verdict)
-
-
-async def ask_of(run: Started, number: int = 0) -> str:
-    """Wait for the run's ask of that number, counted from 0, and return its id."""
-    seen: set[str] = set()
-    while True:
-        frame = await run.until(
-            lambda f: (
-                f["kind"] == "fact"
-                and f["name"] in ("PermissionAsked", "QuestionAsked")
-                and f["fact"]["ask"] not in seen
-            )
-        )
-        if len(seen) == number:
-            await run.stored(frame["pos"])
-            return str(frame["fact"]["ask"])
-        seen.add(frame["fact"]["ask"])
 
 
 async def test_g20_a_cancel_answers_every_open_request_once_and_ends_the_turn(tmp_path: Path) -> None:
@@ -104,7 +70,7 @@ async def test_g24_the_id_of_an_option_comes_back_as_it_was_offered(tmp_path: Pa
 
 async def test_g25_a_rule_grants_once_and_is_asked_again(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
-    async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
+    async with daemon(tmp_path, command=ruled_by(tmp_path, "allow")) as caller:
         run = await caller.dispatch(scripted("always-first"), SCRIPTED_LOG=str(heard))
         await run.until_fact("TurnEnded")
         assert await noted(heard, "chosen", 2) == [{"chosen": "once"}, {"chosen": "once"}]
@@ -117,7 +83,7 @@ async def test_g25_a_rule_grants_once_and_is_asked_again(tmp_path: Path) -> None
 
 async def test_g25_where_only_a_standing_grant_is_offered_a_person_is_asked(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
-    async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
+    async with daemon(tmp_path, command=ruled_by(tmp_path, "allow")) as caller:
         run = await caller.dispatch(scripted("always-first", "only"), SCRIPTED_LOG=str(heard))
         ask = await ask_of(run)
         with pytest.raises(Refused, match="no one-time allow"):
@@ -131,7 +97,7 @@ async def test_g25_where_only_a_standing_grant_is_offered_a_person_is_asked(tmp_
 
 async def test_a_rule_denies_by_the_agents_own_reject_option(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
-    async with daemon(tmp_path, command=ruled_by("DENY")) as caller:
+    async with daemon(tmp_path, command=ruled_by(tmp_path, "deny")) as caller:
         run = await caller.dispatch(scripted("option-ids"), SCRIPTED_LOG=str(heard))
         await run.until_fact("TurnEnded")
         assert await noted(heard, "chosen") == [{"chosen": "abort"}]
@@ -222,7 +188,7 @@ async def test_the_decision_is_stored_before_the_agent_hears_of_it(tmp_path: Pat
 
 async def test_what_a_rule_decides_is_stored_before_the_agent_hears_of_it(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
-    async with daemon(tmp_path, command=ruled_by("ALLOW")) as caller:
+    async with daemon(tmp_path, command=ruled_by(tmp_path, "allow")) as caller:
         agent = scripted("reads-decisions", caller.home.database, 10)
         await caller.dispatch(agent, SCRIPTED_LOG=str(heard))
         found = await noted(heard, "decisions", 10)
@@ -249,3 +215,51 @@ async def test_a_run_that_asks_several_things_is_answered_by_name(tmp_path: Path
         for ask in run.asks():
             await caller.ask(r.Decide(ask["id"], "allow"))
         assert {each["id"] for each in await answers(heard, 2)} == {11, 12}
+
+
+async def test_l66_what_is_said_now_ends_a_request_that_waits_and_reaches_the_agent(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("option-ids"), SCRIPTED_LOG=str(heard))
+        first = await ask_of(run)
+        await run.say("something else", now=True)
+        assert (await answers(heard, 1))[0]["result"] == CANCELLED
+        second = await ask_of(run, 1)
+        assert [each["id"] for each in run.asks()] == [second]
+        said = [each["params"]["prompt"][0]["text"] for each in log.messages(heard, "session/prompt")]
+        assert said == ["hello", "something else"]
+        assert [(each["ask"], each["authority"]) for each in run.decisions()] == [(first, "stopped")]
+
+
+async def test_l67_an_answer_that_comes_too_late_takes_nothing_from_what_waits_now(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("option-ids"), SCRIPTED_LOG=str(heard))
+        old = await ask_of(run)
+        await caller.ask(r.Decide(old, "deny"))
+        await run.until_fact("TurnEnded")
+        await run.say("again")
+        live = await ask_of(run, 1)
+        with pytest.raises(Refused, match=f"{old} was answered already"):
+            await caller.ask(r.Decide(old, "allow"))
+        assert [each["id"] for each in run.asks()] == [live]
+        await caller.ask(r.Decide(live, "allow"))
+        assert await noted(heard, "chosen", 2) == [{"chosen": "abort"}, {"chosen": "approved"}]
+
+
+async def test_l72_an_answer_that_says_two_things_is_none(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as caller:
+        run = await caller.dispatch(scripted("option-ids"))
+        ask = await ask_of(run)
+        with pytest.raises(UsageError, match="not both"):
+            await caller.ask(r.Decide(ask, "deny", "approved"))
+        assert [each["id"] for each in run.asks()] == [ask], "validated before anything is closed (lesson 71)"
+        assert run.decisions() == []
+
+
+async def test_l82_a_misspelt_ask_names_the_command_that_lists_them(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as caller:
+        for name in ("a-nosuchask1", "r-nosuchrun1"):
+            with pytest.raises(NotFound) as caught:
+                await caller.ask(r.Decide(name, "allow"))
+            assert "devplane " in (caught.value.hint or "")

@@ -15,7 +15,7 @@ Case = Callable[[list[str]], object]
 
 CASES: dict[str, Case] = {}
 
-MODULES = ("framing", "startup", "sessions", "turns", "permissions", "ends", "content")
+MODULES = ("framing", "startup", "sessions", "turns", "permissions", "ends", "content", "clients")
 
 
 def case(function: Case) -> Case:

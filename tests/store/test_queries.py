@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import devplane
 from devplane.errors import NotFound
 from devplane.store.failure import StoreFailed
+from devplane.store.migrations import SCHEMA_VERSION
 from devplane.store.queries import PAGE_ROWS, Reader
-from devplane.store.rows import Batch, QueuedPrompt, SeenRow, TrustRow
+from devplane.store.rows import Batch, EventRow, QueuedPrompt, SeenRow, TrustRow
 from tests.store.build import RUN, ask, decision, event, fill, fragment, run
 
 HEAVY = ("anyio", "asyncio", "dataclasses", "inspect", "pydantic", "urllib", "importlib.resources")
@@ -67,8 +70,9 @@ def test_a_file_of_something_else_is_said(path: Path) -> None:
 
 def test_an_older_store_is_refused_and_the_remedy_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path)
-    monkeypatch.setattr("devplane.store.queries.SCHEMA_VERSION", 2)
-    with pytest.raises(StoreFailed, match="version 1, older than 2") as caught:
+    monkeypatch.setattr("devplane.store.queries.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    older = f"version {SCHEMA_VERSION}, older than {SCHEMA_VERSION + 1}"
+    with pytest.raises(StoreFailed, match=older) as caught:
         Reader.open(path)
     assert "devplane serve" in str(caught.value.hint)
 
@@ -250,6 +254,50 @@ def test_decisions_come_newest_first_also_within_one_millisecond(path: Path) -> 
     with Reader.open(path) as reader:
         assert [each["subject"] for each in reader.decisions()] == ["5", "4", "3", "2", "1", "0"]
         assert [each["subject"] for each in reader.decisions("r-1", limit=2)] == ["5", "3"]
+
+
+def test_decisions_are_found_by_their_ask_and_by_their_authority(path: Path) -> None:
+    rows = (decision("one"), replace(decision("two"), ask="a-2", authority="person", file="x.toml", line=7))
+    fill(path, Batch(decisions=rows))
+    with Reader.open(path) as reader:
+        assert [each["subject"] for each in reader.decisions(ask="a-2")] == ["two"]
+        assert [(each["file"], each["line"]) for each in reader.decisions(authority="person")] == [
+            ("x.toml", 7)
+        ]
+        assert [each["subject"] for each in reader.decisions(authority="rule", limit=1)] == ["one"]
+        assert reader.decisions("r-other", authority="rule") == []
+
+
+def asked(pos: int, ask: str, **more: Any) -> EventRow:
+    return event(pos, kind="PermissionAsked", ask=ask, **more)
+
+
+def test_every_request_is_found_newest_first_with_its_calls_and_its_answer(path: Path) -> None:
+    calls = [{"tool": "Bash", "subject": "ls", "cwd": "/w", "paths": [], "input": {"command": "ls"}}]
+    answered = tuple(
+        replace(decision(), ask=ask, verdict=verdict, authority=authority)
+        for ask, verdict, authority in (("a-1", "allow", "rule"), ("a-2", "deny", "person"))
+    )
+    fill(path, Batch(events=(asked(1, "a-1", calls=calls), event(2), asked(3, "a-2")), decisions=answered))
+    fill(path, Batch(events=(asked(4, "a-3", calls=calls),)))
+    with Reader.open(path) as reader:
+        found = list(reader.calls())
+        assert [each["ask"] for each in reader.calls(limit=2)] == ["a-3", "a-2"]
+        assert list(reader.calls(limit=0)) == []
+    assert [(each["ask"], each["calls"], each["verdict"], each["authority"]) for each in found] == [
+        ("a-3", calls, None, None),
+        ("a-2", [], "deny", "person"),
+        ("a-1", calls, "allow", "rule"),
+    ]
+    assert {(each["run"], each["at_ms"]) for each in found} == {(RUN, 1), (RUN, 3), (RUN, 4)}
+
+
+def test_requests_are_read_page_by_page_to_the_first(path: Path) -> None:
+    count = 2 * PAGE_ROWS + 1
+    fill(path, Batch(events=tuple(asked(pos, f"a-{pos}") for pos in range(count))))
+    with Reader.open(path) as reader:
+        assert [each["ask"] for each in reader.calls()] == [f"a-{pos}" for pos in reversed(range(count))]
+        assert len(list(reader.calls(limit=PAGE_ROWS + 1))) == PAGE_ROWS + 1
 
 
 def test_a_decisions_subject_is_cut_with_a_mark(path: Path) -> None:

@@ -26,7 +26,7 @@ def db(path: Path) -> Iterator[sqlite3.Connection]:
         "UPDATE decisions SET verdict = 'deny'",
         "DELETE FROM decisions",
         "INSERT OR REPLACE INTO decisions SELECT seq, at_ms, run, ask, tool, 'other', verdict, authority,"
-        " rule, file, option_id, reason FROM decisions",
+        " rule, file, option_id, reason, line FROM decisions",
     ],
 )
 def test_the_record_refuses_to_be_rewritten(db: sqlite3.Connection, statement: str) -> None:

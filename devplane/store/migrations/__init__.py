@@ -1,4 +1,4 @@
-"""The ladder of schema versions: step n is a module of this package that brings version n to n + 1.
+"""The ladder of schema versions: each step is a module of this package and brings a store one version up.
 
 A step is a function of a connection that is inside a transaction; it runs plain statements
 (`executescript` would commit) and leaves the version alone. `schema.sql` is the top of the
@@ -6,6 +6,8 @@ ladder: a new store starts there, and an old one must come out the same.
 """
 
 from __future__ import annotations
+
+from devplane.store.migrations import rule_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     Step: TypeAlias = Callable[[sqlite3.Connection], None]
 
-STEPS: tuple[Step, ...] = ()
+STEPS: tuple[Step, ...] = (rule_lines.step,)
 """``STEPS[0]`` leads from version 1 to version 2."""
 
 SCHEMA_VERSION = 1 + len(STEPS)
