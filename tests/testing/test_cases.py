@@ -29,6 +29,7 @@ ALONE = {
     "reads-decisions",
     "ticker",
     "stops-reading",
+    "client-calls",
 }
 """Cases that never get as far as a session, or that a test of their own ends."""
 NEVER_END = {"exit-mid-turn", "ignores-cancel", "interleaved", "stalls", "no-last-newline", "slow-cancel"}
