@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devplane.core.policy.policy import Broken, Policy, RuleFile
+from devplane.core.policy.lists import Broken, RuleFile
+from devplane.core.policy.policy import Policy
 from devplane.core.policy.reading import Disk, NoDisk
 from devplane.core.policy.rules import Rule, RuleBroken, parse
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from devplane.core.policy import words
 from devplane.core.policy.line import Command, Doubt
@@ -298,6 +299,7 @@ def _value_runs(command: Command, flags: tuple[str, ...]) -> Iterator[Doubt]:
                 return
 
 
+@lru_cache(maxsize=512)
 def _abbreviations(flag: str) -> frozenset[str]:
     return frozenset(flag[:end] for end in range(4, len(flag) + 1))
 

@@ -51,26 +51,29 @@ class Match(Enum):
     YES = 2
 
 
-_SHORT: dict[tuple[str, ...], dict[str, str]] = {
-    ("rm",): {"recursive": "r", "force": "f", "dir": "d", "R": "r", "interactive=never": "f"},
-    ("cp",): {"recursive": "r", "force": "f", "R": "r", "archive": "a"},
-    ("chmod",): {"recursive": "R"},
-    ("chown",): {"recursive": "R"},
-    ("chgrp",): {"recursive": "R"},
-    ("git", "push"): {"force": "f", "delete": "d"},
-    ("git", "clean"): {"force": "f"},
-    ("git", "checkout"): {"force": "f"},
-    ("git", "switch"): {"force": "f", "discard-changes": "f"},
-    ("git", "commit"): {"no-verify": "n", "all": "a", "message": "m"},
-    ("git", "branch"): {"delete": "d", "force": "f"},
-    ("git", "add"): {"all": "A", "force": "f"},
-    ("git", "rm"): {"force": "f"},
-    ("curl",): {"output": "o", "upload-file": "T", "data": "d", "form": "F", "request": "X"},
-    ("sed",): {"in-place": "i"},
-    ("tar",): {"extract": "x", "create": "c"},
-    ("docker", "rm"): {"force": "f"},
-    ("kubectl", "delete"): {"filename": "f"},
+_SHORT: dict[str, dict[str, dict[str, str]]] = {
+    "rm": {"": {"recursive": "r", "force": "f", "dir": "d", "R": "r"}},
+    "cp": {"": {"recursive": "r", "force": "f", "R": "r", "archive": "a"}},
+    "chmod": {"": {"recursive": "R"}},
+    "chown": {"": {"recursive": "R"}},
+    "chgrp": {"": {"recursive": "R"}},
+    "git": {
+        "push": {"force": "f", "delete": "d"},
+        "clean": {"force": "f"},
+        "checkout": {"force": "f"},
+        "switch": {"force": "f", "discard-changes": "f"},
+        "commit": {"no-verify": "n", "all": "a", "message": "m"},
+        "branch": {"delete": "d", "force": "f"},
+        "add": {"all": "A", "force": "f"},
+        "rm": {"force": "f"},
+    },
+    "curl": {"": {"output": "o", "upload-file": "T", "data": "d", "form": "F", "request": "X"}},
+    "sed": {"": {"in-place": "i"}},
+    "tar": {"": {"extract": "x", "create": "c"}},
+    "docker": {"rm": {"force": "f"}},
+    "kubectl": {"delete": {"filename": "f"}},
 }
+"""Program and subcommand ("" for any) to its long flags with the letter that means the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,27 +116,47 @@ class Words:
             else:
                 self.operands.append(_Item(word, is_after_flag))
                 is_after_flag = False
-        first = tuple(each.text for each in self.operands[:4])
-        for key, names in _SHORT.items():
-            if key[0] == command.name and (len(key) == 1 or key[1] in first):
-                for flag in list(self.flags):
-                    if not flag.startswith("--"):
-                        continue
-                    for long, letter in names.items():
-                        if len(flag) > 2 and ("--" + long).startswith(flag):
-                            self.letters.add(letter)
-                for long, letter in names.items():
-                    if len(long) == 1 and long in self.letters:
-                        self.letters.add(letter)
-                    elif letter in self.letters and "=" not in long:
-                        self.flags.add("--" + long)
-        if command.name == "git" and "push" in first:
-            if any(each.text.startswith("+") for each in self.operands):
-                self.flags.add("--force")
-                self.letters.add("f")
-            if any(each.text.startswith(":") and len(each.text) > 1 for each in self.operands):
-                self.flags.add("--delete")
-                self.letters.add("d")
+        by_verb = _SHORT.get(command.name)
+        if by_verb is not None:
+            first = {each.text for each in self.operands[:4]}
+            for verb, letters in by_verb.items():
+                if not verb or verb in first:
+                    self._spell_both_ways(letters)
+            if command.name == "git" and "push" in first:
+                self._read_refspecs()
+
+    def _spell_both_ways(self, letters: Mapping[str, str]) -> None:
+        for flag in list(self.flags):
+            if flag.startswith("--") and len(flag) > 2:
+                self.letters.update(each for long, each in letters.items() if f"--{long}".startswith(flag))
+        for long, letter in letters.items():
+            if len(long) == 1 and long in self.letters:
+                self.letters.add(letter)
+            elif letter in self.letters:
+                self.flags.add(f"--{long}")
+
+    def _read_refspecs(self) -> None:
+        """``+branch`` forces a push, and ``:branch`` deletes."""
+        if any(each.text.startswith("+") for each in self.operands):
+            self.flags.add("--force")
+            self.letters.add("f")
+        if any(each.text.startswith(":") and len(each.text) > 1 for each in self.operands):
+            self.flags.add("--delete")
+            self.letters.add("d")
+
+    @cached_property
+    def operand_names(self) -> tuple[str, ...]:
+        """The operands in small letters, each once."""
+        return tuple(dict.fromkeys(each.text.casefold() for each in self.operands))
+
+    @property
+    def operand_count(self) -> int:
+        return len(self.operands)
+
+    @cached_property
+    def is_spelt_out(self) -> bool:
+        """Whether every operand is plain text."""
+        return all(words.is_literal(each.text) for each in self.operands)
 
 
 @dataclass(frozen=True)
@@ -215,6 +238,12 @@ class Rule:
                 words.glob(wanted).fullmatch(command.program) is not None
             )
         return wanted.rpartition("/")[2].casefold() == command.name
+
+    @property
+    def first_operand(self) -> str:
+        """The first operand that a command must have for a deny to speak of it, or "" when any will do."""
+        _, operands, _ = self._wanted
+        return operands[0].casefold() if operands and words.STAR not in operands[0] else ""
 
     @cached_property
     def _wanted(self) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
