@@ -51,6 +51,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/cli.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/permission.py
+	$(BIN)/python benchmarks/policy.py
 
 clean:
 	rm -rf $(VENV) conformance/node_modules .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -19,7 +19,6 @@ WORKTREES = "worktrees"
 _GIT_OWN = re.compile(
     r"(?:^|/)\.git/(?:hooks(?:/|$)|config(?:\.worktree)?$|modules/.*/(?:hooks(?:/|$)|config$))"
 )
-_GIT_CHANGES_TREE = frozenset({"stash", "reset", "checkout", "switch"})
 
 
 class Protection:
@@ -46,7 +45,9 @@ class Protection:
                     return why
         if target.access is Access.READ:
             return None
-        return self._of_rules(target, ground)
+        # `git checkout .` puts back what was committed, as `git stash` and `git switch` do.
+        restores = command is not None and command.name == "git" and "rm" not in command.words
+        return self._of_rules(target, ground, is_deep=target.is_deep and not restores)
 
     def _meets_home(self, target: Target, home: str) -> bool:
         everything = PathPattern("/**", home, False)
@@ -69,7 +70,7 @@ class Protection:
             return "it holds Devplane's own files"
         return None
 
-    def _of_rules(self, target: Target, ground: Ground) -> str | None:
+    def _of_rules(self, target: Target, ground: Ground, *, is_deep: bool) -> str | None:
         for config in self._configs:
             for spelling in ground.spellings(config):
                 if target.glob:
@@ -86,7 +87,7 @@ class Protection:
                     if path == spelling and target.access is Access.WRITE:
                         return f"an agent may not change the {CONFIG_NAME} that binds it"
                     if (
-                        target.is_deep
+                        is_deep
                         and target.access is Access.WRITE
                         and spelling.startswith(path.rstrip("/") + "/")
                     ):
@@ -95,6 +96,6 @@ class Protection:
             for path in target.paths:
                 if _GIT_OWN.search(path):
                     return "an agent may not change what git runs by itself (.git/hooks, .git/config)"
-                if target.is_deep and (path.endswith("/.git")):
+                if is_deep and (path.endswith("/.git")):
                     return "it holds what git runs by itself (.git/hooks)"
         return None

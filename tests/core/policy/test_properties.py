@@ -96,9 +96,7 @@ calls = st.one_of(
 
 
 def made(never: list[str], ask: list[str], allow: list[str]) -> RuleFile:
-    return rule_file(
-        "/repo/devplane.toml", "/repo", never_auto=never, always_ask=ask, auto_allow=allow
-    )
+    return rule_file("/repo/devplane.toml", "/repo", never_auto=never, always_ask=ask, auto_allow=allow)
 
 
 def judge(file: RuleFile, call: Call) -> Verdict:
