@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from devplane.cli.render import paint
+from devplane.cli.render import home_path, paint
 from devplane.core.text import one_line, visible
 
 CONTENT_LINES = 60
@@ -28,6 +28,10 @@ class Request:
     content: str = ""
     options: list[dict[str, str]] = field(default_factory=list)
     form: dict[str, Any] = field(default_factory=dict)
+    ruling: Mapping[str, Any] = field(default_factory=dict)
+    """What the rules said when it was asked; {} where nobody put it to them."""
+    calls: Sequence[Mapping[str, Any]] = ()
+    """What it was judged as, where the fact itself tells it."""
     is_cut: bool = False
     """Whether there is more to it than this tells: then it must not be answered from here."""
 
@@ -58,6 +62,7 @@ def of_row(row: Mapping[str, Any]) -> Request:
         content=payload.get("content") or "",
         options=payload.get("options") or [],
         form=payload.get("form") or {},
+        ruling=payload.get("ruling") or {},
     )
 
 
@@ -74,6 +79,7 @@ def of_fact(name: str, fact: Mapping[str, Any], content: str = "") -> Request:
         subject=subject,
         content=content,
         options=fact["options"],
+        calls=fact.get("calls") or (),
         is_cut=len(subject) >= FACT_SUBJECT_CHARS,
     )
 
@@ -97,6 +103,15 @@ def wanted(request: Request) -> Iterator[str]:
         yield paint(each, {"+": "green", "-": "red"}.get(each[:1], "dim"))
     if len(lines) > CONTENT_LINES:
         yield paint(f"… {len(lines) - CONTENT_LINES} more lines", "yellow")
+
+
+def why_asked(request: Request) -> str:
+    """Return why no rule answered it, on one line; "" where that is not on record."""
+    ruling = request.ruling
+    if not ruling.get("reason"):
+        return ""
+    where = f"  {home_path(ruling['file'])}:{ruling['line']}" if ruling.get("line") else ""
+    return f"why you: {one_line(ruling['reason'], 500)}{where}"
 
 
 def commands(request: Request) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -13,6 +14,7 @@ from devplane.errors import UsageError
 from devplane.paths import Home
 
 if TYPE_CHECKING:
+    from devplane.policies.live import Policies
     from devplane.store.queries import Reader
 
 
@@ -25,6 +27,26 @@ def reader() -> Reader:
     from devplane.store.queries import Reader
 
     return Reader.open(home().database)
+
+
+def policies() -> Policies:
+    """Return the policies of the home, with the trust that is on record now."""
+    from devplane.policies.live import Policies
+
+    with reader() as store:
+        trusted = frozenset(row["root"] for row in store.trusted())
+    return Policies(home(), is_trusted=trusted.__contains__)
+
+
+def folder(path: Path | None) -> str:
+    """Return the absolute path of the folder that `path` means; without one, of the current.
+
+    Raises:
+        UsageError: It is no folder.
+    """
+    if path is not None and not path.is_dir():
+        raise UsageError(f"{path} is not a directory", hint="Name the directory that the call comes from.")
+    return os.path.abspath(path or Path.cwd())
 
 
 def resolved(run: str) -> str:

@@ -102,7 +102,7 @@ async def _follow(
     from devplane.cli.keys import answer_by_key
     from devplane.cli.stream import Printer, printer
 
-    show = printer(as_json=as_json, thinking=thinking, prompts=False)
+    show = printer(answer["run"], as_json=as_json, thinking=thinking, prompts=False)
     for frame in history(outcome.run, watched):
         outcome.take(frame)
         show.show(frame)
@@ -158,7 +158,8 @@ async def _wait(connection: Live, outcome: Outcome, as_json: bool, *, is_kept: b
     def see(frame: dict[str, Any]) -> None:
         if frame["kind"] == "fact" and frame["name"] in ("PermissionAsked", "QuestionAsked"):
             fact = frame["fact"]
-            tell(fact["ask"], fact.get("title") or fact.get("message") or "")
+            if frame.get("waits", True):
+                tell(fact["ask"], fact.get("title") or fact.get("message") or "")
         elif frame["kind"] == "text" and frame["role"] == "agent":
             heard.append(frame["text"])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from devplane.cli import render
+from devplane.cli import broken, render
 from devplane.cli.common import ask_daemon, home, json_option, print_json, reader, verb
 from devplane.core.text import visible
 from devplane.errors import DevplaneError, NoDaemon
@@ -85,6 +85,7 @@ def _report(verify: bool) -> dict[str, Any]:
         ]
     except DevplaneError as error:
         problems.append(str(error))
+    problems += map(broken.line, broken.items(broken.folders_in_play(live)))
     catalog = Catalog.load(home())
     facts["agents"] = ", ".join(_agents(catalog, seen))
     problems += catalog.problems

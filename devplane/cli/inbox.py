@@ -1,15 +1,17 @@
-"""``devplane inbox``: what waits for a person, oldest first."""
+"""``devplane inbox``: what waits for a person: what is broken, then what is asked, the oldest first."""
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
-from devplane.cli import asking, render
+from devplane.cli import asking, broken, offered, render
 from devplane.cli.common import has_daemon, json_option, print_json, reader, verb
-from devplane.core.text import one_line
+from devplane.core.text import one_line, visible
 
 if TYPE_CHECKING:
+    from devplane.policies.offering import Offer
     from devplane.store.answers import AskRow, RunRow
 
 app = verb("devplane inbox")
@@ -20,13 +22,17 @@ RECENT_MS = 24 * 3600 * 1000
 
 @app.command()
 def inbox(as_json: bool = json_option()) -> None:
-    """List the requests that wait for your answer, then runs that failed or were interrupted today."""
+    """List what is broken, the requests that wait for your answer, and runs that failed today.
+
+    Beside a request stands why no rule answered it, and the narrowest rule that would have.
+    """
     now_ms = time.time_ns() // 1_000_000
     with reader() as store:
         rows = {row["id"]: row for row in store.runs(all=True)}
         asks = sorted(store.asks(), key=lambda each: each["asked_ms"])
+        offers = offered.offers_for(store, asks)
     is_served = bool(asks) and has_daemon()
-    items = [_ask(ask, rows.get(ask["run"]), is_served) for ask in asks]
+    items = [_ask(ask, rows.get(ask["run"]), offers.get(ask["id"]), is_served) for ask in asks]
     items += [
         _ended(row)
         for row in sorted(rows.values(), key=lambda each: each["updated_ms"])
@@ -35,6 +41,7 @@ def inbox(as_json: bool = json_option()) -> None:
     # What nobody can answer any more is news for a day, and comes after what waits.
     items = [each for each in items if each["answerable"] or now_ms - each["since_ms"] < RECENT_MS]
     items.sort(key=lambda each: not each["answerable"])
+    items = [*broken.items(broken.folders_in_play(rows.values())), *items]
     if as_json:
         for item in items:
             print_json(item)
@@ -46,7 +53,7 @@ def inbox(as_json: bool = json_option()) -> None:
         _print(item, by_id, now_ms)
 
 
-def _ask(ask: AskRow, row: RunRow | None, is_served: bool) -> dict[str, Any]:
+def _ask(ask: AskRow, row: RunRow | None, offer: Offer | None, is_served: bool) -> dict[str, Any]:
     payload = ask["payload"]
     is_live = row is not None and row["live"] and is_served
     return {
@@ -61,6 +68,8 @@ def _ask(ask: AskRow, row: RunRow | None, is_served: bool) -> dict[str, Any]:
         "content": payload.get("content", ""),
         "options": payload.get("options", []),
         "form": payload.get("form"),
+        "ruling": payload.get("ruling"),
+        "offer": offered.as_object(offer),
         "since_ms": ask["asked_ms"],
         "answerable": is_live,
     }
@@ -80,6 +89,9 @@ def _ended(row: RunRow) -> dict[str, Any]:
 
 
 def _print(item: dict[str, Any], rows: dict[str, AskRow], now_ms: int) -> None:
+    if item["kind"] == "config_broken":
+        _print_broken(item)
+        return
     level = render.paint(" !", "yellow") if item["level"] == "high" else "  "
     title = one_line(item["title"], 300)
     print(f"{level} {render.paint(title, 'bold')} [{item['kind']}]  {render.age(item['since_ms'], now_ms)}")
@@ -93,5 +105,17 @@ def _print(item: dict[str, Any], rows: dict[str, AskRow], now_ms: int) -> None:
     if not item["answerable"]:
         print("     its agent is gone: nobody waits for the answer now")
         return
+    if why := asking.why_asked(request):
+        print(f"     {why}")
+    if item.get("offer"):
+        print(render.paint(f"     {offered.line(item['offer'])}", "dim"))
     for line in asking.commands(request):
         print(f"     {line}")
+
+
+def _print_broken(item: dict[str, Any]) -> None:
+    title = render.paint(one_line(item["title"], 300), "bold")
+    print(f"{render.paint('!!', 'red')} {title} [{item['kind']}]")
+    print(f"     {broken.where(item)}: {one_line(item['reason'], 500)}")
+    print(f"     until it is corrected, {item['holds']}")
+    print("     devplane check " + visible(shlex.quote(item["file"])))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from devplane.cli import render
+from devplane.cli import broken, render
 from devplane.cli.common import has_daemon, json_option, print_json, reader, verb
 from devplane.core.text import one_line
 
@@ -54,6 +54,7 @@ def ls(
         rows = [row for row in rows if row["state"] in NEEDS_YOU]
     if any(row["live"] for row in rows) and not has_daemon():
         print(ORPHANED, file=sys.stderr)
+    _warn_of_broken(rows)
     if as_json:
         for row in rows:
             print_json(summary(row))
@@ -67,6 +68,13 @@ def ls(
         for row in rows:
             if row["project"] == name:
                 print("  " + _line(row))
+
+
+def _warn_of_broken(rows: list[RunRow]) -> None:
+    """Name the files that are not in force while something runs; looking costs more than the list itself."""
+    if any(row["live"] for row in rows):
+        for each in broken.items(broken.folders_in_play(rows)):
+            print(render.paint(f"! {broken.line(each)}", "red", sys.stderr), file=sys.stderr)
 
 
 def summary(row: RunRow) -> dict[str, Any]:

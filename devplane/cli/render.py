@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 import unicodedata
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 from devplane.core.text import one_line
@@ -29,6 +30,8 @@ TOOL_GLYPHS = {
     "failed": ("✗", "red"),
 }
 PLAN_GLYPHS = {"completed": ("✓", "green"), "in_progress": ("▸", "blue")}
+OUTCOMES = {"allow": "green", "allow_always": "green", "deny": "red", "reject_always": "red"}
+"""The colour of what was answered; anything else is neither yes nor no."""
 CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "bold": "1", "dim": "2"}
 
 NOT_REPORTED = "not reported by this agent"
@@ -123,3 +126,17 @@ def home_path(path: str) -> str:
     own = os.path.expanduser("~")
     short = "~" + path[len(own) :] if own != "/" and (path == own or path.startswith(own + "/")) else path
     return one_line(short, 300)
+
+
+def authority(decision: Mapping[str, Any]) -> str:
+    """Return on whose word a decision stands: the rule with its place, or who it was and why."""
+    said = str(decision["authority"])
+    reason = decision["reason"]
+    if decision["rule"]:
+        said += f" {one_line(decision['rule'], 200)}"
+    elif reason and reason != f"answered by {said}":
+        said += f": {one_line(reason, 300)}"
+    if decision["file"]:
+        line = f":{decision['line']}" if decision["line"] else ""
+        said += f"  {home_path(decision['file'])}{line}"
+    return said

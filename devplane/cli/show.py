@@ -14,12 +14,13 @@ from devplane.core.text import one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from devplane.store.answers import AskRow, RunRow
+    from devplane.store.answers import AskRow, DecisionRow, RunRow
 
 app = verb("devplane show r-4k2")
 
 FRAGMENTS = 6
 TOOLS = 10
+DECISIONS = 10
 
 
 @app.command()
@@ -34,6 +35,7 @@ def show(
         row = store.run(run_id)
         asks = store.asks("open", run_id)
         queued = store.queued(run_id)
+        decisions = store.decisions(run_id, DECISIONS)[::-1]
         said = [
             entry
             for entry in store.transcript(run_id, last=200)
@@ -43,6 +45,7 @@ def show(
     if as_json:
         answer = {**row["snapshot"], "state": row["state"], "live": row["live"]}
         answer["asks"] = [dict(each) for each in asks]
+        answer["decisions"] = [dict(each) for each in decisions]
         answer["queued"] = [dict(each) for each in queued]
         answer["said"] = [dict(each) for each in said]
         print_json(answer)
@@ -54,6 +57,8 @@ def show(
             print(line)
     for line in _work(row["snapshot"]):
         print(line)
+    for decision in decisions:
+        print(_decision(decision))
     for each in queued:
         print(f"  not sent  {one_line(each['text'], 200)}")
     if said:
@@ -108,6 +113,12 @@ def _ask(ask: AskRow, is_live: bool) -> Iterator[str]:
         yield from (f"    {line}" for line in asking.commands(request))
     else:
         yield "    its agent is gone"
+
+
+def _decision(row: DecisionRow) -> str:
+    verdict = render.paint(one_line(row["verdict"], 20), render.OUTCOMES.get(row["verdict"], "yellow"))
+    what = f"{one_line(row['tool'], 60)} {one_line(row['subject'], 200)}".strip()
+    return f"  {verdict} {what}  {render.paint(render.authority(row), 'dim')}"
 
 
 def _work(run: dict[str, Any]) -> list[str]:

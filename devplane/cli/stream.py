@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from devplane.cli import asking
+from devplane.cli import asking, offered
 from devplane.cli.asking import Request
 from devplane.cli.render import PLAN_GLYPHS, TOOL_GLYPHS, paint
 from devplane.core.text import one_line, visible
@@ -73,7 +74,15 @@ class Printer:
     how to answer is said of those that are open.
     """
 
-    def __init__(self, *, thinking: bool = False, prompts: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        thinking: bool = False,
+        prompts: bool = True,
+        told_of: Callable[[Request], Iterable[str]] = lambda request: (),
+    ) -> None:
+        """`told_of` gives more lines about an open request."""
+        self._told_of = told_of
         self._thinking = thinking
         self._prompts = prompts
         self._role = ""
@@ -103,7 +112,7 @@ class Printer:
             case "text":
                 self._text(frame)
             case "fact":
-                self._fact(frame["name"], frame["fact"])
+                self._fact(frame["name"], frame["fact"], frame.get("waits", True))
             case "skipped":
                 self.line(paint(f"… {frame['count']} frames skipped, see devplane show", "yellow"))
             case _:
@@ -142,7 +151,7 @@ class Printer:
         if text:
             self._ends_line = text.endswith("\n")
 
-    def _fact(self, name: str, fact: dict[str, Any]) -> None:
+    def _fact(self, name: str, fact: dict[str, Any], waits: bool = True) -> None:
         match name:
             case "ToolChanged":
                 self._tool(fact)
@@ -151,7 +160,11 @@ class Printer:
             case "PermissionAsked":
                 known = self._tools.setdefault(fact["call"], {})
                 proposed = known["asked"] = known.get("content", "")
-                self._asked(asking.of_fact(name, fact, proposed))
+                request = asking.of_fact(name, fact, proposed)
+                if waits:
+                    self._asked(request)
+                else:
+                    self._ask_shown(request)
             case "QuestionAsked":
                 self._asked(asking.of_fact(name, fact))
             case "AskAnswered":
@@ -257,6 +270,8 @@ class Printer:
             self.line(f"    {each}")
 
     def _say_how(self, request: Request) -> None:
+        for each in self._told_of(request):
+            self.line(paint(f"  {each}", "dim"))
         for each in asking.commands(request):
             self.line(paint(f"  {each}", "dim"))
 
@@ -286,5 +301,8 @@ def _fits_a_key(request: Request) -> bool:
     return not request.is_question and not request.is_cut
 
 
-def printer(*, as_json: bool, thinking: bool, prompts: bool = True) -> Printer | JsonPrinter:
-    return JsonPrinter() if as_json else Printer(thinking=thinking, prompts=prompts)
+def printer(run: str, *, as_json: bool, thinking: bool, prompts: bool = True) -> Printer | JsonPrinter:
+    """Return what prints the frames of `run`."""
+    if as_json:
+        return JsonPrinter()
+    return Printer(thinking=thinking, prompts=prompts, told_of=partial(offered.said_of, run))

@@ -23,7 +23,7 @@ def tail(
 ) -> None:
     """Show what a run said and did, and go on as it comes. Ctrl-C ends the watching, not the run."""
     run_id = resolved(run)
-    show = printer(as_json=as_json, thinking=thinking)
+    show = printer(run_id, as_json=as_json, thinking=thinking)
     with reader() as store:
         row = store.run(run_id)
     if not follow or row is None or not row["live"]:

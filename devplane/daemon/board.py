@@ -192,6 +192,9 @@ class Board:
             "fact": payload,
             "state": run.state,
         }
+        if isinstance(event.fact, e.PermissionAsked):
+            # A rule answers in the same step: then there is nothing for a person to do.
+            frame["waits"] = entry.run.has_ask(event.fact.ask)
         for watcher in entry.watchers:
             watcher.offer(frame)
 

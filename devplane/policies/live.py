@@ -18,7 +18,7 @@ from devplane.files import Unreadable, read_text
 from devplane.paths import Home
 from devplane.policies.disk import RealDisk
 from devplane.policies.text import Document, read_document, unreadable
-from devplane.worktrees.checkout import checkout_of, root_of
+from devplane.worktrees.checkout import root_of, worktree_of
 
 
 def nobody_trusts(root: str) -> bool:
@@ -33,11 +33,12 @@ class Place:
     root: Path
     """The folder of the ``devplane.toml`` that governs, whether it is there or not."""
     checkout: Path
-    """The root of the checkout itself: another one for a linked worktree."""
+    """The root itself, or its linked worktree that the calls come from."""
 
     @classmethod
     def of(cls, cwd: str) -> Place:
-        return cls(root_of(Path(cwd)), checkout_of(Path(cwd)))
+        root = root_of(Path(cwd))
+        return cls(root, worktree_of(root, Path(cwd)) or root)
 
     @property
     def config(self) -> Path:

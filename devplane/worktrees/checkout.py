@@ -49,10 +49,16 @@ def trusted_root_of(path: Path) -> Path:
     return owners[0] if owners else root_of(start)
 
 
-def checkout_of(path: Path) -> Path:
-    """Return the root of the checkout that `path` lies in: a linked worktree's own; else the folder."""
+def worktree_of(root: Path, path: Path) -> Path | None:
+    """Return the linked worktree of the checkout at `root` that `path` lies in; ``None`` outside of one."""
     start = _folder(path)
-    return next((each for each in (start, *start.parents) if git_folders(each) is not None), start)
+    for folder in (start, *start.parents):
+        found = git_folders(folder)
+        if found is not None:
+            own, common = found
+            is_linked = own != common and _main_checkout(common) == root
+            return folder if is_linked else None
+    return None
 
 
 def _folder(path: Path) -> Path:

@@ -11,7 +11,7 @@ from devplane.core.permission import Option
 from devplane.core.run import Run, reduce
 from devplane.daemon.board import now_ms, snapshot_of
 from devplane.store.facts import encode_fact
-from devplane.store.rows import AskRow, Batch, EventRow, FragmentRow
+from devplane.store.rows import AskRow, Batch, DecisionRow, EventRow, FragmentRow, TrustRow
 from tests.store.build import fill
 
 RUN = "r-aaaaaaaaaa"
@@ -19,6 +19,9 @@ ASK = "a-aaaaaaaaaa"
 TURN = "t-aaaaaaaaaa"
 HOSTILE = "ls\x1b[2K\rrm -rf ~\x1b]52;c;ZWNobw==\x07\x9b6n\u202e"
 """What a terminal would obey: erase the line, go to its start, write the clipboard, report, turn round."""
+
+RULED = "no rule answers"
+"""Why requests wait."""
 
 Said = tuple[str, str]
 """A role and its text."""
@@ -71,7 +74,31 @@ def asked(subject: str = "make test", **more: Any) -> e.PermissionAsked:
     return e.PermissionAsked(subject=subject, **given)
 
 
+def trust(home: Path, root: Path) -> None:
+    """Record that somebody trusts `root`, without a daemon."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    fill(home / "devplane.db", Batch(trusted=(TrustRow(str(root), now_ms(), "person"),)))
+
+
+def write_decisions(home: Path, *rows: DecisionRow) -> None:
+    """Store answers alone."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    fill(home / "devplane.db", Batch(decisions=rows))
+
+
+def decided(subject: str, verdict: str = "allow", authority: str = "person", **more: Any) -> DecisionRow:
+    given = {"run": RUN, "ask": ASK, "tool": "Bash", "at_ms": now_ms(), **more}
+    return DecisionRow(subject=subject, verdict=verdict, authority=authority, **given)
+
+
 def _ask_row(run: str, at_ms: int, fact: e.PermissionAsked) -> AskRow:
     options = [{"id": each.id, "name": each.name, "kind": each.kind} for each in fact.options]
-    payload = {"tool": fact.tool, "subject": fact.subject, "content": "", "options": options}
+    ruling = {"verdict": "undecided", "rule": "", "file": "", "line": 0, "reason": RULED}
+    payload = {
+        "tool": fact.tool,
+        "subject": fact.subject,
+        "content": "",
+        "options": options,
+        "ruling": ruling,
+    }
     return AskRow(fact.ask, run, at_ms, "permission", "open", fact.title, payload)

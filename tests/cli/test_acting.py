@@ -108,7 +108,7 @@ def test_decide_says_no_by_default_to_saying_nothing(trusted: Program) -> None:
     assert trusted.ok("decide", run, "--request", ask, "--decision", "deny") == f"{ask} answered: deny\n"
     done = trusted("decide", ask, "--decision", "allow")
     assert done.status == 4
-    assert "answered already by person" in done.err
+    assert "answered already by a person" in done.err
     assert not (trusted.project / "never.txt").exists()
 
 

@@ -109,14 +109,17 @@ def test_an_empty_home_is_no_error(devplane: Program) -> None:
     assert not devplane.home.exists() or list(devplane.home.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [("ls",), ("show", "nope"), ("inbox",), ("search", "x")])
+@pytest.mark.parametrize(
+    "words", [("ls",), ("show", "nope"), ("inbox",), ("search", "x"), ("audit",), ("audit", "nope")]
+)
 def test_reading_loads_nothing_that_only_the_daemon_needs(devplane: Program, words: tuple[str, ...]) -> None:
     code = (
         "import sys; sys.argv = ['devplane', *sys.argv[1:]]\n"
         "from devplane.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'anyio', 'pydantic', 'rich', 'psutil', 'jsonrpc_base', 'asyncio', 'platformdirs'}\n"
+        "heavy = {'anyio', 'pydantic', 'rich', 'psutil', 'jsonrpc_base', 'asyncio', 'platformdirs',"
+        " 'tree_sitter', 'pathspec'}\n"
         "print('LOADED', sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(

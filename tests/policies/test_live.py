@@ -185,3 +185,31 @@ def test_links_are_followed_on_both_sides(repo: Path, home: Home, tmp_path: Path
     # An allow needs every spelling: a link inside what is allowed allows nothing outside.
     assert judge(Call("Edit", "src/way/new", str(repo), ("src/way/new",))).verdict is Verdict.UNDECIDED
     assert judge(Call("Edit", "src/new", str(repo), ("src/new",))).verdict is Verdict.ALLOW
+
+
+def test_patterns_from_the_rule_files_folder_start_there_wherever_the_agent_works(
+    tmp_path: Path, home: Home
+) -> None:
+    (tmp_path / "plain" / "src").mkdir(parents=True)
+    folder = tmp_path / "plain"
+    (folder / "devplane.toml").write_text('[policy]\nauto_allow = ["Edit(/x.py)", "Edit(/src/y.py)"]\n')
+    judge = policies(home).judge_in(str(folder / "src"))
+
+    def edits(path: str) -> Verdict:
+        return judge(Call("Edit", path, str(folder / "src"), (path,))).verdict
+
+    assert edits("y.py") is Verdict.ALLOW
+    assert edits("../x.py") is Verdict.ALLOW
+    assert edits("x.py") is Verdict.UNDECIDED
+
+
+def test_a_project_that_is_reached_through_a_link_is_the_same_project(
+    repo: Path, home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "way").symlink_to(repo)
+    (repo / "src").mkdir()
+    (repo / "devplane.toml").write_text('[policy]\nauto_allow = ["Edit(/src/**)"]\n')
+    for cwd in (tmp_path / "way", tmp_path / "way" / "src"):
+        judge = policies(home).judge_in(str(cwd))
+        path = str(tmp_path / "way" / "src" / "a.py")
+        assert judge(Call("Edit", path, str(cwd), (path,))).verdict is Verdict.ALLOW

@@ -72,7 +72,11 @@ class Reach:
             starts = (self._checkout,) if as_allow else (base, self._checkout)
         else:
             starts = (base,)
-        return tuple(dict.fromkeys(each for start in starts for each in ground.spellings(start)))
+        found = dict.fromkeys(each for start in starts for each in ground.spellings(start))
+        for start in starts:
+            if (alias := ground.alias(start)) is not None:
+                found[alias] = None
+        return tuple(found)
 
     def covers(self, rule: Rule, target: Target, ground: Ground) -> bool:
         """Whether a path rule surely means a file: by every spelling, and never by a pattern."""

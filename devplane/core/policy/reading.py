@@ -83,6 +83,14 @@ class Ground:
         said, real = normal(path), self.real(path)
         return (said,) if said == real else (said, real)
 
+    def alias(self, folder: str) -> str | None:
+        """Return how the caller spells `folder` if its own folder, reached through a link, lies in there."""
+        said, real = normal(self.cwd), self.real(self.cwd)
+        if said == real or not (real == folder or real.startswith(folder + "/")):
+            return None
+        beneath = real[len(folder) :]
+        return said[: len(said) - len(beneath)] if said.endswith(beneath) else None
+
     def target(self, path: str, access: Access, *, is_deep: bool = False) -> Target:
         """A path that an agent names to a tool: text, not a pattern."""
         whole = self.home + path[1:] if path == "~" or path.startswith("~/") else path
