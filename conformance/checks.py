@@ -2,58 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from conformance import rules
 from conformance import script as play
-from conformance.cli import CommandFailed, Devplane, Follower
+from conformance.bench import Bench, CheckFailed, expect
+from conformance.cli import CommandFailed
 from devplane.agents.catalog import built_in_agents
 
 COMMAND = "touch made.txt"
 REFUSED = "touch refused.txt"
 
 
-class CheckFailed(Exception):
-    """The agent, or Devplane with it, did not do what is claimed."""
-
-
-@dataclass(slots=True)
-class Bench:
-    """What a check works on: one agent, one project, one run that goes on from check to check."""
-
-    agent: str
-    devplane: Devplane
-    project: Path
-    stub_log: Path
-    run: str = ""
-    follower: Follower | None = None
-
-    def follow(self) -> Follower:
-        assert self.follower is not None
-        return self.follower
-
-    def show(self) -> dict[str, Any]:
-        return self.devplane.objects("show", self.run)[0]
-
-    def say(self, prompt: str) -> None:
-        self.follow().forget()
-        self.devplane.run("say", self.run, prompt)
-
-    def model_requests(self) -> list[dict[str, Any]]:
-        """Every request that the model has had, oldest first."""
-        lines = self.stub_log.read_text(encoding="utf-8").splitlines() if self.stub_log.exists() else []
-        return [entry for entry in map(json.loads, lines) if "conversation" in entry]
-
-
 Check = Callable[[Bench], None]
-
-
-def expect(claim: object, otherwise: str) -> None:
-    if not claim:
-        raise CheckFailed(otherwise)
 
 
 def reports_its_pinned_version(bench: Bench) -> None:
@@ -134,7 +96,7 @@ def goes_on_after_a_cancel(bench: Bench) -> None:
 
 def records_every_decision(bench: Bench) -> None:
     shown = bench.show()
-    expect(shown["turns"] == 4, f"{shown['turns']} turns are on record")
+    expect(shown["turns"] == 9, f"{shown['turns']} turns are on record")
     expect(not shown["asks"], f"still open: {shown['asks']}")
 
 
@@ -171,6 +133,10 @@ CHECKS: tuple[Check, ...] = (
     remembers_the_first_turn,
     ends_a_turn_when_cancelled,
     goes_on_after_a_cancel,
+    rules.a_rule_allows_a_command_without_a_person,
+    rules.a_rule_denies_a_command_and_the_agent_goes_on,
+    rules.what_no_rule_names_waits_for_a_person,
+    rules.cannot_answer_for_a_person_from_its_shell,
     records_every_decision,
     leaves_nothing_running,
 )
