@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.cli.zygote import zygote
+
 
 @dataclass(frozen=True)
 class Done:
@@ -39,16 +41,7 @@ class Program:
         }
 
     def __call__(self, *words: str, stdin: str = "", **env: str) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-m", "devplane", *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            cwd=self.project,
-            env={**self.env, **env},
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(*zygote().run(list(words), stdin, self.project, {**self.env, **env}))
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
         """Start a command that goes on; the caller ends it."""
