@@ -11,10 +11,10 @@ from devplane.core.policy.free import is_free
 from devplane.core.policy.hides import is_run_changing, sets_of
 from devplane.core.policy.line import Command
 from devplane.core.policy.lists import RuleList
+from devplane.core.policy.opening import Inside
 from devplane.core.policy.reach import Reach
 from devplane.core.policy.reading import Ground, NoDisk, Part, Reading, Target
 from devplane.core.policy.rules import Match, Rule
-from devplane.core.policy.wrappers import Inside
 
 
 class Cover:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from devplane.core.policy import words
 from devplane.core.policy.line import Command
-from devplane.core.policy.rules import Rule, Words
+from devplane.core.policy.matching import Words
+from devplane.core.policy.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ from devplane.core.policy.files import AFTER_FIRST, COPIERS, WRITERS, is_nothing
 from devplane.core.policy.hides import doubts_of
 from devplane.core.policy.hosts import host_of
 from devplane.core.policy.line import Command, Line
+from devplane.core.policy.opening import SHELLS, opened
 from devplane.core.policy.paths import normal
 from devplane.core.policy.rules import Rule, RuleBroken, parse
 from devplane.core.policy.walk import read
 from devplane.core.policy.words import names
-from devplane.core.policy.wrappers import SHELLS, WRAPPERS, opened
+from devplane.core.policy.wrappers import WRAPPERS
 
 RULE_LIMIT_CHARS = 300
 """A longer rule is one that nobody reads before copying it."""

@@ -12,10 +12,10 @@ from devplane.core.policy import words
 from devplane.core.policy.files import Access, Use, uses_of
 from devplane.core.policy.hides import doubts_of
 from devplane.core.policy.line import Command, Doubt, Line
+from devplane.core.policy.matching import Words
+from devplane.core.policy.opening import Inside, Read, opened
 from devplane.core.policy.paths import normal
-from devplane.core.policy.rules import Words
 from devplane.core.policy.walk import read
-from devplane.core.policy.wrappers import Inside, Read, opened
 
 NEST_LIMIT = 4
 """Command lines within command lines (``sh -c``) that are read."""

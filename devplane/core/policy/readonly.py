@@ -6,9 +6,9 @@ from devplane.core.policy import words
 from devplane.core.policy.files import INERT, READERS, Access, is_nothing
 from devplane.core.policy.hides import is_run_changing
 from devplane.core.policy.line import Command
+from devplane.core.policy.opening import Inside
 from devplane.core.policy.reading import Reading
 from devplane.core.policy.rules import EDIT_TOOLS
-from devplane.core.policy.wrappers import Inside
 
 _READS = (READERS | INERT | {"grep", "egrep", "fgrep", "rg", "jq", "sort", "sed", "awk", "dirname"}) - {
     "kill",

@@ -9,7 +9,7 @@ line is one that nobody can read. Nothing is run and nothing on disk is looked a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import tree_sitter_bash
@@ -17,6 +17,7 @@ from tree_sitter import Language, Node, Parser
 
 from devplane.core.policy import words
 from devplane.core.policy.line import Command, Doubt, Line, Place, Redirect
+from devplane.core.policy.spell import DATA, DEPTH_LIMIT, RUNS, Speller
 
 LIMIT_BYTES = 64 * 1024
 """Longest line that is read."""
@@ -24,8 +25,6 @@ STRUCTURE_LIMIT = 1_500
 """Brackets, pipes, dollars and comparisons in one line: the parser's time grows with their square."""
 ROUNDS_LIMIT = 16
 """Rounds of loops that are read one by one."""
-DEPTH_LIMIT = 50
-"""Deepest nest of structures that is read."""
 PLACES_LIMIT = 8
 """Folders that one line may be in; beyond that, nobody knows where it is."""
 
@@ -34,15 +33,12 @@ _ODD = re.compile(
 )
 _CONTINUED = re.compile(r"(?<![ \t])\\\n|(?<=\n)[ \t]*\\\n")
 _STRUCTURE = re.compile(rb"[|()\[$]|=[=~]")
-_GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _GLUE = re.compile(rb"(?:\\\n)*")
-_RUNS = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({])")
 _SPLITS = re.compile(r"[\s*?\[\\]")
 """What an unquoted expansion would take apart or match against files."""
 _NAMED_DESCRIPTOR = re.compile(rb"\{\w+\}\Z")
 _ENDS_WORD = frozenset(b"%c" % each for each in b" \t\n;&|<>)") | {b""}
 _DELIMITER = re.compile(r"\\?([\w.+-]+)|'([^'\\]*)'|\"([^\"\\$`]*)\"")
-_EVALUATES = re.compile(r"\[[^\]]*(?:\$\(|`)")
 
 
 @lru_cache(maxsize=1)
@@ -79,25 +75,21 @@ def _sets(name: str) -> re.Pattern[bytes]:
     )
 
 
-class _Walk:
+class _Walk(Speller):
     """One walk over one tree."""
 
     def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._line = Line()
-        self._doubts: dict[str, None] = {}
+        super().__init__(source)
         self._shape: list[str] = []
         self._places: tuple[Place, ...] = ((),)
         self._is_lost = False
         self._fed = 0
         self._later: list[Node] = []
-        self._bound: dict[str, str] = {}
         self._rounds = ROUNDS_LIMIT
         self._functions: set[str] = set()
         self._bodies: list[range] = []
         self._has_moved = False
         self._assigned: set[str] = set()
-        self._uses_home = False
 
     def finished(self) -> Line:
         if self._uses_home and "HOME" in self._assigned:
@@ -110,13 +102,6 @@ class _Walk:
         self._line.doubts = [Doubt(each) for each in self._doubts]
         self._line.shape = tuple(self._shape)
         return self._line
-
-    def doubt(self, why: str) -> None:
-        self._doubts[why] = None
-
-    def unreadable(self, why: str) -> None:
-        self._line.is_readable = False
-        self.doubt(why)
 
     # Structure
 
@@ -164,7 +149,7 @@ class _Walk:
         elif kind in _BLOCKS:
             self._shape.append(kind)
             self._block(node, depth)
-        elif kind in _DATA:
+        elif kind in DATA:
             self._word(node, depth)
         elif kind in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
             self._group(None, [node], depth)
@@ -181,15 +166,6 @@ class _Walk:
         else:
             self.unreadable(f"holds something unknown ({kind.replace('_', ' ')})")
             self._inner(node, depth)
-
-    def _inner(self, node: Node, depth: int) -> None:
-        """Find the commands in what is itself none."""
-        for child in self._children(node):
-            if child.is_named:
-                if child.type in _DATA:
-                    self._words(child, depth + 1)
-                else:
-                    self.statement(child, depth + 1)
 
     def _block(self, node: Node, depth: int) -> None:
         start = len(self._line.commands)
@@ -217,7 +193,7 @@ class _Walk:
         for child in self._children(node):
             if child.type == "variable_name":
                 name = self._text(child)
-            elif child.type in _DATA:
+            elif child.type in DATA:
                 values += self._words(child, depth)
             elif child.type == "do_group":
                 body = child
@@ -374,7 +350,7 @@ class _Walk:
             elif kind.endswith("_redirect"):
                 pending.append(child)
                 continue
-            elif kind in _DATA:
+            elif kind in DATA:
                 found += self._words(child, depth)
             elif kind == "comment":
                 self._comment(child)
@@ -546,175 +522,16 @@ class _Walk:
             inner = [each for each in body.children if each.is_named and each.type != "heredoc_content"]
             if inner or re.search(r"[$`\\]", text):
                 command.fed_text = None
-            if _RUNS.search(self._between(body, inner)):
+            if RUNS.search(self._between(body, inner)):
                 self.unreadable("holds a here-document that cannot be read")
             for each in inner:
                 self._word(each, depth)
         self._later += rest
 
-    # Words
-
-    def _words(self, node: Node, depth: int) -> list[str]:
-        """The words that one argument becomes: several for a brace list."""
-        word, raw = self._word(node, depth)
-        word = words.tilde(word, raw)
-        if words.HOME in word:
-            self._uses_home = True
-        if _EVALUATES.search(word):
-            self.doubt("holds a value in which arithmetic finds a command")
-        return words.braces(word, raw) if "{" in raw else [word]
-
-    def _word(self, node: Node, depth: int) -> tuple[str, str]:
-        """Return a node's word, and of it what stood unquoted."""
-        kind = node.type
-        if depth > DEPTH_LIMIT:
-            self.unreadable("is nested too deeply")
-            return words.ANY, ""
-        if kind in (
-            "word",
-            "number",
-            "variable_name",
-            "special_variable_name",
-            "heredoc_content",
-            "test_operator",
-        ):
-            text = self._text(node)
-            if node.child_count:
-                self._inner(node, depth)
-                return words.ANY, ""
-            return words.unquoted(text), text
-        if kind == "process_substitution":
-            # A file that only the command sees: what it holds comes from commands that are judged themselves.
-            self.statement(node, depth + 1)
-            return words.PIPED, ""
-        if kind == "command_substitution" and (message := self._message(node)) is not None:
-            self.statement(node, depth + 1)
-            return message, ""
-        if kind == "string":
-            return self._string(node, depth), ""
-        if kind == "raw_string":
-            return self._text(node)[1:-1], ""
-        if kind == "ansi_c_string":
-            text = words.ansi_c(self._text(node)[2:-1])
-            return (words.ANY if "\0" in text else text), ""
-        if kind in ("concatenation", "command_name"):
-            parts, raws, last = [], [], None
-            for child in node.children:
-                if last is not None and last != child.start_byte:
-                    self.unreadable("glues words together in a way that cannot be read")
-                last = child.end_byte
-                part, raw = self._word(child, depth + 1)
-                parts.append(part)
-                raws.append(raw)
-            return self._joined(parts, raws)
-        if kind in ("simple_expansion", "expansion"):
-            return self._expansion(node, depth), ""
-        if not node.is_named:
-            return words.unquoted(kind), kind
-        if kind in _DATA and kind != "command_substitution":
-            self._inner(node, depth)
-        else:
-            self.statement(node, depth + 1)
-        return words.ANY, ""
-
-    def _joined(self, parts: list[str], raws: list[str]) -> tuple[str, str]:
-        word, raw = "".join(parts), "".join(raws)
-        if "[" in word and "]" in raw and "[" in raw:
-            # `[ab]` comes in pieces: `[`, `ab`, `]`.
-            word = re.sub(r"\[[^\[\]/]+\]", words.ONE, word)
-        if parts and parts[0] and not raws[0]:
-            # What begins quoted is no tilde; what is partly quoted is no plain brace list.
-            raw = "\0" + raw
-        return word, raw
-
-    def _string(self, node: Node, depth: int) -> str:
-        parts: list[str] = []
-        at, end = node.start_byte + 1, node.end_byte - 1
-        if b"\\\n" in self._source[at:end] and b"$" in self._source[at:end]:
-            # The shell joins the lines first, and may find an expansion that the grammar does not.
-            self.unreadable("holds a string that cannot be read")
-        for child in node.children:
-            if child.type in ("string_content", '"'):
-                continue
-            parts.append(self._quoted(at, child.start_byte))
-            part, _ = self._word(child, depth + 1)
-            parts.append(part if child.is_named else words.double_quoted(self._text(child)))
-            at = child.end_byte
-        parts.append(self._quoted(at, end))
-        return "".join(parts)
-
-    def _quoted(self, start: int, end: int) -> str:
-        text = self._source[start:end].decode("utf-8", "replace")
-        if _RUNS.search(text):
-            self.unreadable("holds a string that cannot be read")
-        return words.double_quoted(text)
-
-    def _expansion(self, node: Node, depth: int) -> str:
-        text = self._text(node).lstrip()
-        if text in ("$HOME", "${HOME}"):
-            return words.HOME
-        if text.startswith("${") and ("@P" in text or "@E" in text or text.startswith("${!")):
-            self.doubt("expands a value that can hold a command")
-        name = text.strip("${}")
-        if name in self._bound:
-            return self._bound[name]
-        found = len(self._line.commands)
-        self._inner(node, depth)
-        if len(self._line.commands) == found and (_RUNS.search(text[2:]) or re.search(r"[<>]\(", text)):
-            self.unreadable("expands something that cannot be read")
-        if _EVALUATES.search(text):
-            self.doubt("holds a value in which arithmetic finds a command")
-        return words.ANY
-
-    def _message(self, node: Node) -> str | None:
-        """The text of ``$(cat <<'END' …)``, the way in which agents write a message of several lines."""
-        inner = [each for each in node.children if each.is_named]
-        if len(inner) != 1 or inner[0].type != "redirected_statement":
-            return None
-        parts = inner[0].children
-        if len(parts) != 2 or self._text(parts[0]) != "cat" or parts[1].type != "heredoc_redirect":
-            return None
-        named = {each.type: each for each in parts[1].children}
-        if set(named) - {"<<", "heredoc_start", "heredoc_body", "heredoc_end"} or "heredoc_body" not in named:
-            return None
-        if self._text(named["heredoc_start"])[:1] not in ("'", '"', "\\"):
-            return None
-        return self._text(named["heredoc_body"]).rstrip("\n")
-
     def _comment(self, node: Node) -> None:
         before = self._source[max(0, node.start_byte - 2) : node.start_byte]
         if before and (before[-1:] not in b" \t\n;&|(){}" or (before[:1] == b"\\" and before[-1:] != b"\n")):
             self.unreadable("holds a comment that may be none")
-
-    def _between(self, node: Node, children: Sequence[Node]) -> str:
-        """The text of a node without that of some of its children."""
-        made: list[str] = []
-        at = node.start_byte
-        for child in children:
-            made.append(self._source[at : child.start_byte].decode("utf-8", "replace"))
-            at = child.end_byte
-        return "\n".join([*made, self._source[at : node.end_byte].decode("utf-8", "replace")])
-
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    def _children(self, node: Node, skipped: list[str] | None = None) -> Iterator[Node]:
-        """Yield the children; what lies between them must be blank, or the grammar skipped something.
-
-        It skips a ``-`` before a here-document; that goes to `skipped`.
-        """
-        at = node.start_byte
-        for child in node.children:
-            start = child.start_byte
-            if start != at and self._source[at:start] != b" " and not _GAP.fullmatch(self._source, at, start):
-                if skipped is not None and self._source[at:start].strip(b" \t") == b"-":
-                    skipped.append("-")
-                else:
-                    self.unreadable("holds something between its words that cannot be read")
-            if child.is_missing:
-                self.unreadable("does not parse")
-            at = child.end_byte
-            yield child
 
 
 _BLOCKS = frozenset(
@@ -729,14 +546,5 @@ _ARITHMETIC = frozenset(
     {
         "binary_expression", "unary_expression", "postfix_expression", "ternary_expression",
         "parenthesized_expression", "arithmetic_expansion", "subscript",
-    }
-)  # fmt: skip
-_DATA = frozenset(
-    {
-        "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation",
-        "simple_expansion", "expansion", "command_substitution", "process_substitution",
-        "arithmetic_expansion",
-        "brace_expression", "extglob_pattern", "regex", "array", "subscript", "variable_name",
-        "special_variable_name", "test_operator", "string_content", "heredoc_content", "operator",
     }
 )  # fmt: skip
