@@ -137,6 +137,9 @@ class Cover:
             return [best]
         if command.is_call:
             return []
+        if inside.cover == "outside" and inside.commands:
+            # `npx tsc` may fetch a program of that name: a rule for `tsc` says nothing of it.
+            return None
         if not inside.commands:
             if is_free(command, lambda folder: self._is_inside_folder(folder, ground)):
                 return []

@@ -20,7 +20,7 @@ _EVALUATES = names(
     """
 )
 _RESERVED = names("{ } then do done fi esac elif else in case if while until for function select [[ ]] (( ))")
-_DECLARES = names("export declare typeset local readonly read mapfile readarray getopts")
+_DECLARES = names("export declare typeset local readonly read mapfile readarray getopts unset")
 _ELSEWHERE = names(
     """
     ssh mosh rsh telnet nix-shell sudoedit osascript at batch crontab systemctl-run screen tmux

@@ -83,7 +83,7 @@ class PathPattern:
         pattern = _segments_of_pattern(self.text)
         if anchor != "/":
             pattern = (*anchor.strip("/").split("/"), *pattern)
-        if self.floats and ANY in glob and _is_file_name(pattern[-2]):
+        if ANY in glob and len(pattern) > 1 and pattern[-1] == _DEEP0 and _is_file_name(pattern[-2]):
             # Any unknown path could lie in a folder of that name; people who write `.env` mean the file.
             pattern = pattern[:-1]
         return any(_meet(pattern, reading) for reading in _readings(glob))
