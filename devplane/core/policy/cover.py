@@ -65,9 +65,8 @@ class Cover:
                 if rule.path is None or not rule.names_tool(tool, as_allow=True):
                     continue
                 if self._reach.covers(rule, target, ground) and not any(
-                    self._reach.speaks_of(exception, target, ground, None) is not Match.NO
-                    for exception in each.exceptions
-                    if exception.tool in ("read", "edit")
+                    self._reach.speaks_of(exception, target, starts) is not Match.NO
+                    for exception, starts in self._reach.plan(each.path_exceptions, ground)
                 ):
                     return rule
         return None

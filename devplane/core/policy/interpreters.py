@@ -37,7 +37,7 @@ _SED_SAFE = re.compile(
     rf"\s*(?:(?:{_SED_ADDRESS})?(?:{_SED_SUBSTITUTE}|[pdqQDPNnGgHhxlz=]\d*|[{{}}]|[aic]\\?[^\n]*)\s*[;}}\n]*\s*)*",
     re.DOTALL,
 )
-_AWK_RUNS = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)|getline|print[^;}\n]*>|@load|@include")
+_AWK_RUNS = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)|getline|@load|@include")
 
 
 def sed_doubts(command: Command) -> Iterator[Doubt]:
@@ -49,13 +49,18 @@ def sed_doubts(command: Command) -> Iterator[Doubt]:
             yield Doubt("may have sed run or write something")
 
 
+def _prints_to_a_file(statement: str) -> bool:
+    _, found, behind = statement.partition("print")
+    return bool(found) and re.search(r">(?!=)", behind) is not None
+
+
 def awk_doubts(command: Command) -> Iterator[Doubt]:
     for script in _scripts(
         command, "e", ("--source",), ("-f", "--file", "-i", "-l", "-E", "--exec", "--include", "--load")
     ):
         if script is None or not words.is_literal(script):
             yield Doubt("hides what awk is told")
-        elif _AWK_RUNS.search(script):
+        elif _AWK_RUNS.search(script) or any(_prints_to_a_file(each) for each in re.split(r"[;}\n]", script)):
             yield Doubt("may have awk run or write something")
 
 

@@ -40,6 +40,7 @@ class RuleList:
         every = tuple(rules)
         self.rules = [each for each in every if not each.is_exception]
         self.exceptions = [each for each in every if each.is_exception]
+        self.path_exceptions = [each for each in self.exceptions if each.tool in ("read", "edit")]
         self.command_rules = [each for each in self.rules if each.is_for_commands]
         self.line_rules = [each for each in self.rules if each.exact is not None]
         self.path_rules = [

@@ -104,6 +104,19 @@ _DEEP0 = "\uf8f5"
 """Any number of segments, or none."""
 
 
+@lru_cache(maxsize=64)
+def any_of(starts: tuple[tuple[PathPattern, str], ...]) -> re.Pattern[str]:
+    """Return a matcher of absolute paths for many patterns, each at its anchor, as denies have them."""
+    return re.compile("|".join(dict.fromkeys(_source(*start) for start in starts)) or r"(?!)", re.DOTALL)
+
+
+def _source(pattern: PathPattern, anchor: str) -> str:
+    made = _regex(pattern.text)
+    beneath = "" if pattern.floats or anchor == "/" else re.escape(anchor)
+    rest = made.pattern.removeprefix("^").replace("(?P<ps_d>/)", "/") if made is not None else ""
+    return f"{beneath}/{rest}"
+
+
 @lru_cache(maxsize=8192)
 def _regex(pattern: str) -> re.Pattern[str] | None:
     """The matcher of one gitignore pattern on relative paths; ``None`` for one that means everything."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from devplane.core.policy import words
 from devplane.core.policy.files import Access
-from devplane.core.policy.line import Command
 from devplane.core.policy.lists import RuleList
-from devplane.core.policy.paths import PathPattern
+from devplane.core.policy.paths import PathPattern, any_of
 from devplane.core.policy.reading import Disk, Ground, Target
 from devplane.core.policy.rules import Match, Rule
+
+Starts = tuple[tuple[PathPattern, str], ...]
+"""A rule's pattern with each folder that it starts from; () for a rule without one."""
+Planned = tuple[Rule, Starts]
 
 
 class Reach:
@@ -20,7 +26,25 @@ class Reach:
         self._checkout = checkout
         self._disk = disk
 
-    def speaks_of(self, rule: Rule, target: Target, ground: Ground, command: Command | None) -> Match:
+    def plan(self, rules: Sequence[Rule], ground: Ground) -> list[Planned]:
+        """Return each path rule with its pattern at every place where it starts, as a deny or an ask."""
+        found: list[Planned] = []
+        for rule in rules:
+            if rule.path is None:
+                found.append((rule, ()))
+            else:
+                pattern = rule.path.floating()
+                anchors = self._anchors(rule, ground, as_allow=False)
+                found.append((rule, tuple((pattern, anchor) for anchor in anchors)))
+        return found
+
+    def quick(self, plan: Sequence[Planned]) -> re.Pattern[str] | None:
+        """Return what matches the paths that some pattern of the plan does; ``None`` if a rule has none."""
+        if any(not starts for _, starts in plan):
+            return None
+        return any_of(tuple(start for _, starts in plan for start in starts))
+
+    def speaks_of(self, rule: Rule, target: Target, starts: Starts) -> Match:
         """Whether a path rule, as a deny or an ask, reaches a file."""
         if rule.tool == "edit":
             if target.access is Access.READ:
@@ -31,8 +55,7 @@ class Reach:
         if rule.path is None:
             # `Edit` alone speaks of every edit, also by a command that surely makes one.
             return Match.YES if target.access is not Access.NAMED else Match.NO
-        pattern = rule.path.floating()
-        for anchor in self._anchors(rule, ground, as_allow=False):
+        for pattern, anchor in starts:
             if target.glob:
                 if pattern.meets(target.glob, anchor, anywhere=True):
                     return Match.MAYBE if target.is_hidden else surely

@@ -62,11 +62,18 @@ def _by_command(rules: RuleList, case: Case) -> Found:
 
 def _by_path(rules: RuleList, case: Case, ground: Ground, reach: Reach) -> Found:
     maybe: Rule | None = None
-    if not rules.path_rules:
+    targets = dict.fromkeys(target for target, _ in case.every_target()) if rules.path_rules else {}
+    if not targets:
         return None, None
-    for target, command in case.every_target():
-        for rule in rules.path_rules:
-            match = reach.speaks_of(rule, target, ground, command)
+    plan = reach.plan(rules.path_rules, ground)
+    quick = reach.quick(plan)
+    for target in targets:
+        is_plain = quick is not None and target.paths and not target.is_deep
+        # Most files are nobody's business, and one look at all patterns at once says so.
+        if is_plain and quick is not None and not any(quick.match(path) for path in target.paths):
+            continue
+        for rule, starts in plan:
+            match = reach.speaks_of(rule, target, starts)
             if match is Match.NO or reach.is_excused(rules, target, ground):
                 continue
             if match is Match.YES:
