@@ -86,6 +86,12 @@ class Agent:
     """Whether starting it may first download it."""
     node: NodeNeed | None = None
     notes: str | None = None
+    cost_begins_anew: bool = False
+    """Whether the running total of cost begins at zero with each process, also in a session that goes on."""
+    one_opening_a_minute: bool = False
+    """Whether a load destroys a session that was last opened in the same minute of the clock."""
+    load_warning: str | None = None
+    """What a person should know who loads one of its sessions."""
     client_fs: bool = False
     """Whether it may have Devplane read and write its files."""
     client_terminal: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import anyio
 
@@ -17,7 +17,10 @@ from devplane.transport import Connection
 
 PROTOCOL_VERSION = 1
 
+AUTH_REQUIRED = -32000
+
 OnResult = Callable[[Any], object]
+Reopen: TypeAlias = Literal["resume", "load"]
 
 
 class NotAnAgent(AgentFailed):
@@ -30,6 +33,10 @@ class StartTooSlow(AgentFailed):
 
 class SessionRefused(AgentFailed):
     """The agent would not open a session; the message repeats what it offers for signing in (G-11)."""
+
+
+class NotContinued(AgentFailed):
+    """The agent did not take up a session again."""
 
 
 class Link:
@@ -96,6 +103,30 @@ class Link:
         if not isinstance(session, str) or not session:
             raise NotAnAgent(f"{self._name} opened a session without an id", hint=_SPEAKS_ACP)
         return session, result
+
+    async def reopen(
+        self, how: Reopen, session: str, cwd: str, on_result: OnResult | None = None
+    ) -> dict[str, Any]:
+        """Take up `session` again in `cwd` by ``session/resume`` or ``session/load``; return the answer.
+
+        `on_result` hears the answer before any update that came after it.
+
+        Raises:
+            NotContinued: The agent would not, or opened another session instead. Agents word a session
+                that they do not know in many ways, so every error counts (real-agents quirk 19).
+        """
+        params = acp.existing_session_params(session, cwd, [])
+        try:
+            result = await self._connection.request(f"session/{how}", params, on_result=on_result)
+        except PeerError as error:
+            hint = f"It offers: {'; '.join(self.sign_in)}." if error.code == AUTH_REQUIRED else None
+            raise NotContinued(
+                f"{self._name} could not continue {session}: {said(error)}", hint=hint
+            ) from None
+        answered = _object(result).get("sessionId", session)
+        if answered != session:
+            raise NotContinued(f"{self._name} answered for {session} with a session of another id")
+        return _object(result)
 
     async def prompt(self, session: str, text: str) -> acp.PromptEnded:
         """Send one prompt and wait for the turn's end, however long it takes."""

@@ -104,6 +104,9 @@ def built_in(table: Mapping[str, Any]) -> Agent:
         fetches=package_of(command) is not None,
         node=NodeNeed(**node) if node else None,
         notes=table.get("notes"),
+        cost_begins_anew=table.get("cost_begins_anew", False),
+        one_opening_a_minute=table.get("one_opening_a_minute", False),
+        load_warning=table.get("load_warning"),
         **_served(table),
     )
 

@@ -17,6 +17,7 @@ from devplane.cli.exits import exiting
 VERBS: dict[str, str] = {
     "trust": "trust",
     "dispatch": "dispatch",
+    "resume": "resume",
     "say": "say",
     "cancel": "cancel",
     "stop": "stop",

@@ -63,15 +63,17 @@ async def live(*, start: bool = True) -> AsyncIterator[Live]:
         yield Live(daemon, receiver)
 
 
-def history(run: str, watched: dict[str, Any], last: int | None = None) -> Iterator[Frame]:
-    """Yield what the store has of `run` up to the moment that a `Watch` was answered for."""
+def history(
+    run: str, watched: dict[str, Any], last: int | None = None, *, after: int = -1
+) -> Iterator[Frame]:
+    """Yield what the store has of `run` after place `after`, up to the moment a `Watch` was answered for."""
     pos, open_chars = watched["pos"], watched["open"]
     with reader() as store:
         if not watched["live"]:
-            yield from map(frame_of, store.transcript(run, last=last))
+            yield from map(frame_of, store.transcript(run, after, last=last))
             return
         # Counted back from that moment, and not from the end: the run goes on meanwhile.
-        after = -1 if last is None else max(-1, pos - last)
+        after = after if last is None else max(after, pos - last)
         for entry in store.transcript(run, after_pos=after):
             if entry["pos"] > pos:
                 return

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from devplane.cli.stream import Frame
+from devplane.core.wishes import NOT_RESUMED
 from devplane.errors import AgentFailed, DevplaneError
 
 
 class Outcome:
-    """The outcome of `turn`, or of the last one that was queued behind it while it was followed."""
+    """The outcome of `turn`, or of the last one that was queued behind it while it was followed.
+
+    Without a turn, of the opening of the session.
+    """
 
     def __init__(self, run: str, turn: str, *, is_live: bool = True) -> None:
         self.run = run
@@ -49,6 +53,8 @@ class Outcome:
             case "TurnFailed" if fact["turn"] == self.turn:
                 self.stop_reason = "cancelled" if fact["cancelled"] else "error"
                 self.error = fact["error"]
+            case "SessionOpened" if not self.turn:
+                self.is_open = True
             case "RunEnded":
                 self.ending = fact
             case _:
@@ -71,7 +77,9 @@ class Outcome:
             DevplaneError: The turn ended in another way: cancelled, stopped, at a limit.
         """
         hint = f"See: devplane show {self.run}"
-        if self.ending is not None and self.ending["ending"] == "failed":
+        if self.ending is not None and (
+            self.ending["ending"] == "failed" or self.ending["reason"].startswith(NOT_RESUMED)
+        ):
             raise AgentFailed(self.ending["reason"], hint=self.ending["hint"] or hint)
         if self.stop_reason == "error":
             raise AgentFailed(f"the turn failed: {self.error}", hint=hint)

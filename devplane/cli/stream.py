@@ -10,6 +10,7 @@ from typing import Any
 from devplane.cli import asking, offered
 from devplane.cli.asking import Request
 from devplane.cli.render import PLAN_GLYPHS, TOOL_GLYPHS, paint
+from devplane.core.budget import duration
 from devplane.core.text import one_line, visible
 
 Frame = dict[str, Any]
@@ -48,6 +49,12 @@ SHOWN_FACTS = frozenset(
         "Noted",
         "TurnFailed",
         "RunEnded",
+        "RunResumed",
+        "Stalled",
+        "Stirred",
+        "Slept",
+        "BudgetReached",
+        "HandedOver",
     }
 )
 """Facts that a person sees; a turn's end is seen when it is not the ordinary one."""
@@ -182,6 +189,20 @@ class Printer:
                     self.line(paint(f"turn ended: {one_line(reason)}", "yellow"))
             case "TurnFailed":
                 self.line(paint(f"turn failed: {one_line(fact['error'], 1000)}", "red"))
+            case "RunResumed":
+                self._open.clear()
+                self.line(paint("resumed", "dim"))
+            case "Stalled":
+                self.line(paint(f"! nothing heard for {duration(fact['quiet_s'])}", "yellow"))
+            case "Stirred":
+                self.line(paint("heard of again", "dim"))
+            case "Slept":
+                self.line(paint(f"everything stood still for {duration(fact['gap_ms'] // 1000)}", "dim"))
+            case "BudgetReached":
+                said = f"over budget: {fact['spent']} of {fact['limit']} ({fact['bound']})"
+                self.line(paint(f"! {said}", "red"))
+            case "HandedOver":
+                self.line(paint(f"handed over to {one_line(fact['program'], 60)}", "dim"))
             case "RunEnded":
                 colour = "red" if fact["ending"] == "failed" else "dim"
                 self.line(paint(f"{fact['ending']}: {one_line(fact['reason'], 1000)}", colour))

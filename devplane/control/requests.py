@@ -39,6 +39,32 @@ class Dispatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Resume:
+    """Take up the recorded session of an ended run; answered as `Dispatch`, `turn` "" when nothing is said.
+
+    `mode` is the agent's own name of the mode to be in. Without it the session is put in the mode that
+    it was in, unless that lets the agent do more without asking: for that, and for options whose meaning
+    is not known, `is_same_rights` must say so.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    run: str
+    mode: str | None = None
+    is_same_rights: bool = False
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Note that the process `pid` is about to become the terminal program that goes on with a session."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    run: str
+    program: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """Queue another prompt; with `now`, cancel the running turn first."""
 
@@ -129,10 +155,25 @@ class Shutdown:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
 
-Request = Hello | Dispatch | Say | Cancel | Decide | Reply | Stop | Watch | Trust | Probe | Status | Shutdown
-
-ACTING = (Dispatch, Say, Cancel, Decide, Reply, Stop, Trust, Probe, Shutdown)
+ACTING = (Dispatch, Resume, HandOver, Say, Cancel, Decide, Reply, Stop, Trust, Probe, Shutdown)
 """Requests that an agent's own processes may not make (invariant 4)."""
+
+Request = (
+    Hello
+    | Dispatch
+    | Resume
+    | HandOver
+    | Say
+    | Cancel
+    | Decide
+    | Reply
+    | Stop
+    | Watch
+    | Trust
+    | Probe
+    | Status
+    | Shutdown
+)
 
 
 def method_of(request: type[Request]) -> str:

@@ -29,11 +29,23 @@ class RunCreated:
 
 
 @dataclass(frozen=True, slots=True)
+class RunResumed:
+    """A person wants the ended run's own session to go on; nothing was started yet."""
+
+    agent_name: str
+    command: tuple[str, ...]
+    expected_version: str | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessStarted:
     """The agent runs. `started_s` (epoch seconds, as the system counts) tells its pid from a reused one."""
 
     pid: int
     started_s: float
+    counts_from_zero: bool = False
+    """Whether the running total of cost that this agent reports begins anew with each process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,22 @@ class SessionOpened:
 
     session: str
     how: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLost:
+    """The agent turned out not to know the session that it had said it continued (G-13)."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A person took the session to the agent's own terminal program: this process."""
+
+    program: str
+    pid: int
+    started_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +186,8 @@ class UsageSeen:
     size: int | None
     amount: float | None
     currency: str
+    is_baseline: bool = False
+    """Whether the amount was spent before: replayed with an old session, it only says where to count from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +265,34 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
+class Stalled:
+    """The agent is at work and was not heard of for `quiet_s` seconds: once for each such silence."""
+
+    quiet_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stirred:
+    """A stalled agent was heard of again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slept:
+    """The machine, or the daemon, stood still for this long: no time of the agent's (G-39)."""
+
+    gap_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReached:
+    """A bound of ``[budget]`` was met: `bound` is its key, `spent` and `limit` are for people."""
+
+    bound: str
+    spent: str
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
 class StopAsked:
     """A person, or the daemon's end, wants the agent gone."""
 
@@ -252,9 +310,12 @@ class RunEnded:
 
 Fact = (
     RunCreated
+    | RunResumed
     | ProcessStarted
     | AgentIntroduced
     | SessionOpened
+    | SessionLost
+    | HandedOver
     | ModeSeen
     | OptionSeen
     | PromptQueued
@@ -273,6 +334,10 @@ Fact = (
     | AskAnswered
     | AskWithdrawn
     | Noted
+    | Stalled
+    | Stirred
+    | Slept
+    | BudgetReached
     | StopAsked
     | RunEnded
 )

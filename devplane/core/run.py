@@ -1,6 +1,6 @@
-"""The life of a run: what it is now, which facts may follow, and the wishes that each brings.
+"""The life of a run: what it is now, and which facts may follow.
 
-``reduce`` folds facts into a `Run`; ``wishes`` compares the run before and after one.
+``reduce`` folds facts into a `Run`; `devplane.core.wishes` compares the run before and after one.
 A pair of phase and fact that is not in `NEXT` is refused and changes nothing.
 """
 
@@ -11,8 +11,6 @@ from enum import StrEnum
 
 from devplane.core import events as e
 from devplane.core import spending
-from devplane.core.effects import CancelAsk, EndAgent, Reply, SendCancel, StartTurn, Wish
-from devplane.core.permission import Authority
 from devplane.core.spending import Spending
 from devplane.core.text import clipped
 from devplane.errors import DevplaneError
@@ -120,6 +118,27 @@ class Run:
     context_size: int | None = None
     spending: tuple[Spending, ...] = ()
     warnings: tuple[str, ...] = ()
+    resumes: int = 0
+    """How often its session was taken up again."""
+    resumed_from: str = ""
+    """How it had ended, while its session is being taken up again."""
+    opened_ms: int = 0
+    """When the session was last opened, resumed or loaded."""
+    interrupted_turn: str = ""
+    """The turn that an interruption cut off, until a resume goes on with it."""
+    late_answers: tuple[str, ...] = ()
+    """Asks that were answered after their agent was gone: it hears of them when it is resumed."""
+    lost: str = ""
+    """Why the session cannot be had again, once that is known."""
+    holder: e.HandedOver | None = None
+    """The terminal program that a person took the session to; it may have ended since."""
+    stalled_ms: int | None = None
+    """When it was noticed that nothing is heard of the agent, while that is so."""
+    worked_ms: int = 0
+    """How long its turns took, without the time in which it waited for a person."""
+    at_work_since_ms: int | None = None
+    over: e.BudgetReached | None = None
+    """The bound that it met: nothing more is sent until a person says something again."""
 
     @property
     def state(self) -> str:
@@ -155,6 +174,8 @@ ANYTIME = frozenset(
         e.CommandsSeen,
         e.UpdateKept,
         e.Noted,
+        e.Slept,
+        e.Stirred,
         e.AskAnswered,
         e.AskWithdrawn,
     }
@@ -180,6 +201,9 @@ NEXT: dict[Phase, dict[type, Phase]] = {
         e.TurnFailed: Phase.READY,
         e.PermissionAsked: Phase.READY,
         e.QuestionAsked: Phase.READY,
+        e.SessionLost: Phase.READY,
+        e.Stalled: Phase.READY,
+        e.BudgetReached: Phase.READY,
         e.StopAsked: Phase.CLOSING,
         e.RunEnded: Phase.ENDED,
     },
@@ -190,7 +214,13 @@ NEXT: dict[Phase, dict[type, Phase]] = {
         e.StopAsked: Phase.CLOSING,
         e.RunEnded: Phase.ENDED,
     },
-    Phase.ENDED: {e.AskAnswered: Phase.ENDED, e.AskWithdrawn: Phase.ENDED, e.Noted: Phase.ENDED},
+    Phase.ENDED: {
+        e.AskAnswered: Phase.ENDED,
+        e.AskWithdrawn: Phase.ENDED,
+        e.Noted: Phase.ENDED,
+        e.HandedOver: Phase.ENDED,
+        e.RunResumed: Phase.STARTING,
+    },
 }
 
 
@@ -230,7 +260,7 @@ def reduce(run: Run | None, event: e.Event) -> Run:
     moved = replace(
         run, phase=phase, pos=max(run.pos, event.pos), updated_ms=max(run.updated_ms, event.at_ms)
     )
-    return _apply(moved, fact, event.at_ms)
+    return _clocked(run, _apply(moved, fact, event.at_ms), event.at_ms)
 
 
 def fold(events: list[e.Event]) -> Run | None:
@@ -241,16 +271,30 @@ def fold(events: list[e.Event]) -> Run | None:
     return run
 
 
+def _clocked(before: Run, after: Run, at_ms: int) -> Run:
+    """Count the time at work: a turn runs and no person is waited for."""
+    is_at_work = after.turn is not None and not after.asks
+    since = after.at_work_since_ms
+    if is_at_work and since is None:
+        return replace(after, at_work_since_ms=at_ms)
+    if is_at_work or since is None:
+        return after
+    # A clock that was set back takes nothing away.
+    return replace(after, at_work_since_ms=None, worked_ms=after.worked_ms + max(0, at_ms - since))
+
+
 def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
     match fact:
         case e.RunCreated():
             raise ImpossibleFact(f"{run.id} was created already")
+        case e.RunResumed():
+            return _resume(run, fact)
         case e.ProcessStarted():
             return replace(
                 run,
                 pid=fact.pid,
                 pid_started_s=fact.started_s,
-                spending=spending.begin_process(run.spending),
+                spending=spending.begin_process(run.spending, from_zero=fact.counts_from_zero),
             )
         case e.AgentIntroduced():
             return replace(
@@ -262,7 +306,20 @@ def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
                 can_close=fact.can_close,
             )
         case e.SessionOpened():
-            return replace(run, session=fact.session)
+            again = fact.how != "new"
+            return replace(
+                run,
+                session=fact.session,
+                opened_ms=at_ms,
+                resumes=run.resumes + again,
+                resumed_from="",
+                interrupted_turn="",
+                late_answers=(),
+            )
+        case e.SessionLost():
+            return replace(run, lost=fact.why)
+        case e.HandedOver():
+            return replace(run, holder=fact)
         case e.ModeSeen():
             return replace(run, mode=fact.mode, mode_name=fact.name, asks_first=fact.asks_first)
         case e.OptionSeen():
@@ -270,7 +327,8 @@ def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
             return replace(run, options=(*others, (fact.option, fact.category, fact.value)))
         case e.PromptQueued():
             queued = Queued(fact.turn, fact.chars)
-            return replace(run, queue=(queued, *run.queue) if fact.is_next else (*run.queue, queued))
+            queue = (queued, *run.queue) if fact.is_next else (*run.queue, queued)
+            return replace(run, queue=queue, over=None)
         case e.TurnStarted() | e.TurnEnded() | e.TurnFailed() | e.CancelAsked():
             return _turn(run, fact, at_ms)
         case e.ToolChanged():
@@ -280,7 +338,8 @@ def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
         case e.UsageSeen():
             spent = run.spending
             if fact.amount is not None:
-                spent = spending.report(spent, fact.amount, fact.currency)
+                count = spending.baseline if fact.is_baseline else spending.report
+                spent = count(spent, fact.amount, fact.currency)
             return replace(
                 run,
                 context_used=run.context_used if fact.used is None else fact.used,
@@ -300,13 +359,40 @@ def _apply(run: Run, fact: e.Fact, at_ms: int) -> Run:
         case e.AskAnswered() | e.AskWithdrawn():
             if not run.has_ask(fact.ask):
                 raise ImpossibleFact(f"{fact.ask} is not open")
-            return replace(run, asks=tuple(each for each in run.asks if each.id != fact.ask))
+            asks = tuple(each for each in run.asks if each.id != fact.ask)
+            is_late = run.phase is Phase.ENDED and isinstance(fact, e.AskAnswered)
+            late = (*run.late_answers, fact.ask) if is_late else run.late_answers
+            return replace(run, asks=asks, late_answers=late)
+        case e.Stalled():
+            return replace(run, stalled_ms=at_ms)
+        case e.Stirred():
+            return replace(run, stalled_ms=None)
+        case e.Slept():
+            since = run.at_work_since_ms
+            return run if since is None else replace(run, at_work_since_ms=min(at_ms, since + fact.gap_ms))
+        case e.BudgetReached():
+            turn = replace(run.turn, is_cancelling=True) if run.turn is not None else None
+            return replace(run, over=fact, turn=turn)
         case e.Noted():
             return replace(run, warnings=(*run.warnings, fact.text)[-5:]) if fact.level == "warning" else run
         case e.StopAsked():
             return run
         case e.RunEnded():
             return _end(run, fact)
+
+
+def _resume(run: Run, fact: e.RunResumed) -> Run:
+    return replace(
+        run,
+        agent_name=fact.agent_name,
+        command=fact.command,
+        expected_version=fact.expected_version,
+        resumed_from=run.ending,
+        ending="",
+        reason="",
+        hint="",
+        holder=None,
+    )
 
 
 def _turn(run: Run, fact: e.TurnStarted | e.TurnEnded | e.TurnFailed | e.CancelAsked, at_ms: int) -> Run:
@@ -336,7 +422,7 @@ def _turn(run: Run, fact: e.TurnStarted | e.TurnEnded | e.TurnFailed | e.CancelA
 def _close_turn(run: Run, turn: str) -> Run:
     if run.turn is None or run.turn.id != turn:
         raise ImpossibleFact(f"{turn} is not running in {run.id}")
-    return replace(run, turn=None, turns=run.turns + 1, tools=_closed(run.tools))
+    return replace(run, turn=None, turns=run.turns + 1, tools=_closed(run.tools), stalled_ms=None)
 
 
 def _closed(tools: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
@@ -378,68 +464,21 @@ def _bounded(tools: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
 
 
 def _end(run: Run, fact: e.RunEnded) -> Run:
-    # An interrupted run keeps its asks: they can be answered when it is resumed.
-    asks = run.asks if fact.ending == "interrupted" else ()
+    # An interrupted run keeps what waits: its asks can be answered, its prompts are sent by a resume.
+    is_interrupted = fact.ending == "interrupted"
+    cut_off = run.turn.id if run.turn is not None else run.interrupted_turn
     return replace(
         run,
         ending=fact.ending,
         reason=fact.reason,
         hint=fact.hint,
+        resumed_from="",
         turn=None,
-        asks=asks,
+        interrupted_turn=cut_off if is_interrupted else "",
+        queue=run.queue if is_interrupted else (),
+        asks=run.asks if is_interrupted else (),
+        stalled_ms=None,
         tools=_closed(run.tools),
         pid=None,
         pid_started_s=None,
     )
-
-
-def wishes(before: Run | None, fact: e.Fact, after: Run) -> tuple[Wish, ...]:
-    """Return what should now be done, in order."""
-    match fact:
-        case e.SessionOpened() | e.PromptQueued():
-            return _next_turn(after)
-        case e.TurnEnded() | e.TurnFailed():
-            left = tuple(CancelAsk(ask.id, Authority.NOBODY) for ask in after.asks)
-            return (*left, *_next_turn(after))
-        case e.CancelAsked():
-            return _cancel(before, after)
-        case e.StopAsked():
-            if before is not None and before.phase is Phase.CLOSING:
-                return ()
-            return (*_cancel(before, after), EndAgent())
-        case e.AskAnswered():
-            return (Reply(fact.ask),)
-        case _:
-            return ()
-
-
-def _next_turn(run: Run) -> tuple[Wish, ...]:
-    if run.phase is Phase.READY and run.turn is None and run.queue:
-        return (StartTurn(run.queue[0].turn),)
-    return ()
-
-
-def _cancel(before: Run | None, after: Run) -> tuple[Wish, ...]:
-    # Open asks first: an agent that waits for an answer cannot acknowledge a cancel (G-20).
-    asks = tuple(CancelAsk(ask.id, Authority.STOPPED) for ask in after.asks)
-    turn = before.turn if before is not None else None
-    if turn is None or turn.is_cancelling:
-        return asks
-    return (*asks, SendCancel(turn.id))
-
-
-def conclude(run: Run, *, died: str, stop_by: str | None, is_shutdown: bool) -> e.RunEnded:
-    """Say how a run ended whose agent is gone.
-
-    `died` describes the process's own end (``exit status 1``, ``killed by SIGKILL``, with its last
-    words); `stop_by` is who asked for the end, if anybody did.
-    """
-    if is_shutdown:
-        return e.RunEnded("interrupted", "the daemon stopped")
-    if stop_by is not None:
-        return e.RunEnded("stopped", f"stopped by {stop_by}")
-    if run.phase is Phase.STARTING:
-        return e.RunEnded("failed", f"the agent ended before it opened a session: {died}")
-    if run.turn is not None:
-        return e.RunEnded("failed", f"the agent ended in mid-turn: {died}")
-    return e.RunEnded("completed", f"the agent ended by itself: {died}")

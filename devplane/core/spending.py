@@ -50,6 +50,15 @@ def begin_turn(entries: tuple[Spending, ...]) -> tuple[Spending, ...]:
     return tuple(replace(entry, in_turn=0.0) for entry in entries)
 
 
-def begin_process(entries: tuple[Spending, ...]) -> tuple[Spending, ...]:
-    """Note that the agent was started again."""
+def begin_process(entries: tuple[Spending, ...], *, from_zero: bool = False) -> tuple[Spending, ...]:
+    """Note that the agent was started again; `from_zero`: its totals are known to begin anew then."""
+    if from_zero:
+        return tuple(replace(entry, last_total=0.0) for entry in entries)
     return tuple(replace(entry, counts_anew=True) for entry in entries)
+
+
+def baseline(entries: tuple[Spending, ...], amount: float, currency: str) -> tuple[Spending, ...]:
+    """Take "`amount` in all so far" as where the next report counts from: it was spent before (G-12)."""
+    before = next((entry for entry in entries if entry.currency == currency), Spending(currency))
+    after = replace(before, last_total=amount, counts_anew=False)
+    return (*(entry for entry in entries if entry.currency != currency), after)

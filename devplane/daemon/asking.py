@@ -13,7 +13,7 @@ from devplane.acp import messages as acp
 from devplane.agents.translate import ToolBook, calls_of, options_of
 from devplane.core import events as e
 from devplane.core import ids
-from devplane.core.permission import Authority, Call, Ruling, Verdict
+from devplane.core.permission import Authority, Call, Ruling, Verdict, pick_option
 from devplane.core.run import Phase
 from devplane.core.text import clipped, one_line
 from devplane.daemon.asks import Ask, Chosen, cancelled, choose, ruled
@@ -48,6 +48,8 @@ class Asking:
         self.closed: dict[str, DecisionRow] = {}
         """How requests ended, the last of them: by their ids."""
         self.grants = Grants()
+        self.late = Grants()
+        """What a person allowed while the agent was gone, and it asks for again."""
 
     async def on_permission(self, params: dict[str, Any], call: CallContext) -> dict[str, Any]:
         """Serve ``session/request_permission``: by a rule at once, else when a person answers."""
@@ -80,7 +82,8 @@ class Asking:
                 "options": [{"id": each.id, "name": each.name, "kind": each.kind} for each in options],
             },
         )
-        commit = self.put(ask, call_id, *self.rule_on(calls))
+        granted = self.late.take_all(calls) if pick_option(Verdict.ALLOW, options) else None
+        commit = self.put(ask, call_id, *self.rule_on(calls), granted)
         answer = await self.answer_to(ask, call, commit)
         decision = ask.decision
         if decision is not None and (decision.authority, decision.verdict) in GRANTS:

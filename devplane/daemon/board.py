@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from devplane.core import events as e
 from devplane.core.effects import Wish
-from devplane.core.run import Run, reduce, wishes
+from devplane.core.run import Run, reduce
+from devplane.core.wishes import wishes
 from devplane.daemon.transcript import Transcript
 from devplane.daemon.watch import Watcher
 from devplane.store.facts import encode_fact, plain
@@ -70,6 +71,8 @@ class Board:
         self.entries: dict[str, Entry] = {}
         self.on_news: Callable[[], None] = lambda: None
         """Called when a transcript has something to write."""
+        self.on_fact: Callable[[Run, e.Fact], None] = lambda run, fact: None
+        """Called for each fact once it was handed on, with the run after it."""
         self.on_ask: Callable[[], None] = lambda: None
         """Called when something begins to wait for a person."""
 
@@ -138,6 +141,8 @@ class Board:
             self._show(entry, event, after)
         if entry.performer is not None:
             entry.performer.wish(commit, tuple(wished))
+        for _, event, after in steps:
+            self.on_fact(after, event.fact)
         return commit
 
     def _snapshot_if_due(self, entry: Entry, at_ms: int) -> SnapshotRow | None:

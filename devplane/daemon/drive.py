@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,35 +17,45 @@ from devplane.acp.jsonrpc import Disconnected, PeerError
 from devplane.agents import process as agent_process
 from devplane.agents import tree
 from devplane.agents.agent import Agent
-from devplane.agents.link import Link, NotAnAgent, SessionRefused, StartTooSlow, said, within
+from devplane.agents.link import (
+    AUTH_REQUIRED,
+    Link,
+    NotAnAgent,
+    NotContinued,
+    SessionRefused,
+    StartTooSlow,
+    said,
+)
 from devplane.agents.node import major, with_node
 from devplane.agents.translate import ToolBook
 from devplane.core import effects
 from devplane.core import events as e
 from devplane.core.permission import Authority
-from devplane.core.run import NEXT, ImpossibleFact, Phase, Run, conclude
+from devplane.core.run import NEXT, ImpossibleFact, Phase, Run
 from devplane.core.text import one_line
+from devplane.core.wishes import conclude, not_resumed
 from devplane.daemon.asking import Asking
 from devplane.daemon.asks import Ask, cancelled
 from devplane.daemon.board import Board
 from devplane.daemon.client_files import ClientFiles
 from devplane.daemon.client_terminals import ClientTerminals, client_terminals
+from devplane.daemon.continuing import Continuation
 from devplane.daemon.hearing import NOISE_QUOTED, Hearing
 from devplane.daemon.ledger import Ledger
 from devplane.daemon.limits import Limits
+from devplane.daemon.opening import Opening
 from devplane.daemon.permits import Permits
 from devplane.daemon.rulings import JudgeIn, Rules
-from devplane.daemon.settings import Settings
+from devplane.daemon.settings import Settings, Wanted
 from devplane.errors import DevplaneError, innermost
 from devplane.paths import Home
 from devplane.store.failure import StoreFailed
 from devplane.store.log import Commit
-from devplane.store.rows import Batch, QueuedPrompt, SeenRow
+from devplane.store.rows import QueuedPrompt
 from devplane.transport import Connection, Handlers
 
 _log = logging.getLogger(__name__)
 
-AUTH_REQUIRED = -32000
 EXIT_DRAIN_S = 0.5
 """How long what an agent wrote before its exit may take to come out of the pipe."""
 
@@ -64,9 +73,15 @@ class Driver:
         environ: Mapping[str, str],
         judge_in: JudgeIn,
         limits: Limits,
-        model: str | None = None,
-        mode: str | None = None,
+        wanted: Wanted,
+        again: Continuation | None = None,
+        queued: Mapping[str, str] | None = None,
+        may_start: Callable[[Driver], bool] = lambda driver: True,
     ) -> None:
+        """`again` is what a session that is taken up goes on with; `queued` are unsent prompts, by turn.
+
+        `may_start` is asked before each turn; a no has said on the record why.
+        """
         self._ledger = Ledger(board, run_id, agent)
         self._ledger.entry.performer = self
         self._id = run_id
@@ -76,12 +91,18 @@ class Driver:
         self._limits = limits
         self._book = ToolBook()
         self._log = agent_process.AgentLog(home.agent_logs / f"{run_id}.log")
-        self._settings = Settings(self._ledger, model=model, mode=mode)
+        self._settings = Settings(self._ledger, wanted)
+        self._again = again
+        self._may_start = may_start
         self._hearing = Hearing(self._ledger, self._book, self._settings, limits, self._log)
         rules = Rules(judge_in, self.run.cwd, run_id)
         self.asking = Asking(self._ledger, self._book, rules, board.on_ask)
         self._permits = Permits(self._ledger, self.asking)
-        self._prompts: dict[str, str] = {}
+        self._prompts = dict(queued or {})
+        if again is not None:
+            self._prompts[again.turn] = again.text
+            for calls, decision in again.granted:
+                self.asking.late.add(calls, decision)
         self._wishes_in, self._wishes_out = anyio.create_memory_object_stream[
             tuple[Commit, tuple[effects.Wish, ...]]
         ](math.inf)
@@ -109,6 +130,15 @@ class Driver:
         self._ledger.transcript.whole("user", text, turn, at_ms)
         queued = (QueuedPrompt(self._id, turn, text, at_ms),) if keeps else ()
         return self._ledger.record(e.PromptQueued(turn, len(text), by, is_next), queued=queued)
+
+    def note(self, fact: e.Fact) -> Commit:
+        """Record what was noticed of the run from outside (see `devplane.daemon.bounds`)."""
+        return self._ledger.record(fact)
+
+    @property
+    def heard(self) -> int:
+        """How often the agent has said or done something: grows while it is at work."""
+        return self._hearing.heard
 
     def cancel(self, by: str) -> Commit:
         return self._ledger.record(e.CancelAsked(by))
@@ -171,7 +201,8 @@ class Driver:
             try:
                 async with anyio.create_task_group() as tasks:
                     self._tasks = tasks
-                    self._ledger.record(e.ProcessStarted(running.pid, running.started_s))
+                    begins_anew = self._agent.cost_begins_anew
+                    self._ledger.record(e.ProcessStarted(running.pid, running.started_s, begins_anew))
                     connection = self._connect(running, terminals)
                     self._link = Link(
                         connection,
@@ -228,36 +259,13 @@ class Driver:
                 await running.exited.wait()
 
     async def _set_up(self) -> None:
-        link, log = self._link, self._log
+        link = self._link
         assert link is not None
-        name = self._agent.name
-
-        def is_busy() -> bool:
-            now = anyio.current_time()
-            quiet_s = now - log.last_line_at_s
-            return self._agent.fetches or (log.lines > 0 and quiet_s < self._limits.fetch_quiet_s)
-
-        limits = self._limits
+        opening = Opening(
+            self._ledger, link, self._settings, self._hearing, self._limits, self._log, self._again
+        )
         try:
-            introduced, raw = await within(
-                "initialize", name, limits.start_s, is_busy, limits.fetch_s, link.initialize()
-            )
-            self._ledger.record(introduced)
-            self._remember(introduced, raw)
-            self._compare_version(introduced)
-            session, result = await within(
-                "session/new",
-                name,
-                limits.start_s,
-                is_busy,
-                limits.fetch_s,
-                link.open_session(self.run.cwd, self._settings.told),
-            )
-            settle = self._settings.settle(link, session, result)
-            step = "the setting of its mode and model"
-            await within(step, name, limits.start_s, lambda: False, limits.start_s, settle)
-            # Only now: the first prompt goes out with this fact, and the mode must be in force before.
-            self._ledger.record(e.SessionOpened(session, "new"))
+            await opening.open()
         except (Disconnected, ImpossibleFact):
             self._over.set()
         except BaseExceptionGroup as group:
@@ -276,21 +284,6 @@ class Driver:
             return error
         raise error
 
-    def _remember(self, introduced: e.AgentIntroduced, raw: dict[str, Any]) -> None:
-        command = shlex.join(self._agent.command)
-        seen = SeenRow(self._agent.id, command, introduced.version or None, self._ledger.now_ms(), raw)
-        self._ledger.board.log.submit(Batch(seen=(seen,)))
-
-    def _compare_version(self, introduced: e.AgentIntroduced) -> None:
-        wanted = self._agent.expected_version
-        if wanted and introduced.version and introduced.version != wanted:
-            self._ledger.record(
-                e.Noted(
-                    "warning",
-                    f"{self._agent.id} reports version {introduced.version}, its pin is {wanted}",
-                )
-            )
-
     def _finish(self, died: str) -> None:
         if self._failure is not None and not self._ledger.is_shutdown and self._stop_by is None:
             hint = self._failure.hint or ""
@@ -298,6 +291,8 @@ class Driver:
             if isinstance(self._failure, NotAnAgent | StartTooSlow):
                 reason = self._with_words(reason)
             ending = e.RunEnded("failed", reason, hint)
+            if self.run.resumed_from:
+                ending = not_resumed(self.run, reason, hint)
         else:
             ending = conclude(
                 self.run, died=died, stop_by=self._stop_by, is_shutdown=self._ledger.is_shutdown
@@ -359,6 +354,8 @@ class Driver:
             case effects.StartTurn():
                 if self._ledger.is_shutdown:
                     return  # it stays queued: a resume sends it (G-21)
+                if not self._may_start(self):
+                    return
                 commit = self._ledger.record(e.TurnStarted(wish.turn), unqueued=((self._id, wish.turn),))
                 await commit
                 tasks.start_soon(self._take_turn, wish.turn)
@@ -385,15 +382,32 @@ class Driver:
         self._hearing.prompt_goes_out(turn)
         self._book.forget_closed()
         self.asking.grants.clear()
+        if self._again is None or turn != self._again.turn:
+            self.asking.late.clear()
+        heard_before = self._ledger.transcript.next_pos
         try:
             result = await link.prompt(self.run.session, text)
         except PeerError as error:
             self._end_turn(turn, e.TurnFailed(turn, self._prompt_refused(error)))
+            self._doubt(heard_before, "" if error.code == AUTH_REQUIRED else said(error))
         except Disconnected:
             return
         else:
             reason = one_line(result.stop_reason or "", 60)
             self._end_turn(turn, e.TurnEnded(turn, reason, _counts(result.usage)))
+            self._doubt(heard_before, "it refused" if reason == "refusal" else "")
+
+    def _doubt(self, heard_before: int, wrong: str) -> None:
+        """Look at the first turn of a session that was taken up: `wrong` may mean lost (G-13)."""
+        is_first, self._again = self._again is not None, None
+        # The turn's own end is one place; anything more is something that the agent said or did.
+        has_said_nothing = self._ledger.transcript.next_pos <= heard_before + 1
+        if not is_first or not wrong or not has_said_nothing or self.run.phase is not Phase.READY:
+            return
+        why = f"{self._agent.name} said that it continues the session, and does not know it: {wrong}"
+        self._ledger.record(e.SessionLost(why))
+        hint = f"Begin a conversation that knows this one: devplane dispatch --from {self._id}."
+        self._fail(NotContinued(why, hint=hint))
 
     def _prompt_refused(self, error: PeerError) -> str:
         text = said(error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from devplane.core.permission import Call
@@ -48,6 +48,12 @@ class Grants:
             used = set(_deeds(call))
             self._given = {deed: row for deed, row in self._given.items() if deed not in used}
         return found
+
+    def take_all(self, calls: Sequence[Call]) -> DecisionRow | None:
+        """Return the decision that allowed every one of `calls`, and forget what it allowed."""
+        if all(any(deed in self._given for deed in _deeds(call)) for call in calls):
+            return next(iter([self.take(call) for call in calls]), None)
+        return None
 
     def clear(self) -> None:
         self._given.clear()

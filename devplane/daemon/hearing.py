@@ -10,10 +10,12 @@ import anyio
 from devplane.acp import messages as acp
 from devplane.agents.process import AgentLog
 from devplane.agents.translate import ToolBook, facts_of
+from devplane.core import events as e
 from devplane.core.run import ImpossibleFact
 from devplane.core.text import one_line
 from devplane.daemon.ledger import Ledger
 from devplane.daemon.limits import Limits
+from devplane.daemon.replaying import Replay
 from devplane.daemon.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -22,6 +24,7 @@ NOISE_QUOTED = 3
 """Lines of noise that are kept for a failure message."""
 FOREIGN_NAMED = 100
 """Unknown sessions that are named in the log, once each."""
+SIGNS_OF_WORK = (e.ToolChanged, e.PlanChanged, e.UsageSeen)
 BACKLOG_LIMIT_BYTES = 8 << 20
 """Unwritten bytes at which an agent's output is no longer read."""
 
@@ -41,6 +44,10 @@ class Hearing:
         self._last_turn = ""
         self._last_turn_ended_s = -1e9
         self._foreign_sessions: set[str] = set()
+        self.heard = 0
+        """How often the agent said or did something."""
+        self.replay: Replay | None = None
+        """What an old session's replay has brought, while there is one."""
         self.is_holding = False
         """Whether reading waits for the store: there may be more in the pipe."""
         self.noise: list[str] = []
@@ -71,19 +78,30 @@ class Hearing:
                 self._foreign_sessions.add(session)
                 _log.warning("%s: updates for a session it does not have: %r", self._ledger.id, session[:100])
             return
+        if self.replay is not None:
+            self.replay.take(update)
+            return
         chunk = acp.chunk_of(update)
         if chunk is not None:
             role, message, text = chunk
             if role != "user":
+                self._stir()
                 self._ledger.transcript.chunk(role, message, text, self._turn_now(), self._ledger.now_ms())
             return
         try:
             for fact in facts_of(update, self._book):
+                if isinstance(fact, SIGNS_OF_WORK):
+                    self._stir()
                 if not self._settings.is_known(fact):
                     self._ledger.record(fact)
             self._settings.told(update)
         except ImpossibleFact:
             _log.info("%s: late update dropped", self._ledger.id)
+
+    def _stir(self) -> None:
+        self.heard += 1
+        if self._ledger.run.stalled_ms is not None:
+            self._ledger.record(e.Stirred())
 
     def _turn_now(self) -> str | None:
         turn = self._ledger.run.turn

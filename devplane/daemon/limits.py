@@ -28,6 +28,10 @@ class Limits:
     """For the answer to `session/close`."""
     settle_s: float = 0.5
     """How long after a turn's end late text still belongs to it (G-17)."""
+    replay_quiet_s: float = 0.3
+    """How long an agent that loaded a session must say nothing before its replay is taken for over."""
+    replay_s: float = 10.0
+    """For the end of a replay."""
     flush_s: float = 0.1
     """How long what was said may be in memory only."""
 

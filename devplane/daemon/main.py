@@ -21,7 +21,9 @@ from anyio.abc import TaskGroup
 from devplane.agents import tree
 from devplane.agents.catalog import Catalog
 from devplane.daemon.board import Board, now_ms
+from devplane.daemon.bounds import Bounds
 from devplane.daemon.deadlines import Deadlines
+from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits, from_environment
 from devplane.daemon.listen import listen
 from devplane.daemon.recover import recover
@@ -129,9 +131,14 @@ async def _serve(
             trusted = _trusted(home)
             if judge_in is None:
                 judge_in = Policies(home, is_trusted=trusted.__contains__).judge_in
-            service = Service(home, board, tasks, judge_in, limits, notes=notes, trusted=trusted)
+            drivers: dict[str, Driver] = {}
+            bounds = Bounds(drivers, clock_ms)
+            service = Service(
+                home, board, tasks, judge_in, limits, drivers, bounds, notes=notes, trusted=trusted
+            )
             board.on_news = service.has_news
-            deadlines = Deadlines(service.drivers, clock_ms)
+            board.on_fact = bounds.heard_of
+            deadlines = Deadlines(drivers, clock_ms)
             board.on_ask = deadlines.something_waits
             ready = anyio.Event()
             tasks.start_soon(partial(listen, service, home, ready=ready))
@@ -140,6 +147,7 @@ async def _serve(
             tasks.start_soon(service.reap_orphans)
             tasks.start_soon(service.notice_ended_children)
             tasks.start_soon(deadlines.keep)
+            tasks.start_soon(bounds.keep)
             await ready.wait()
             _log.info("serving %s, pid %s", home.root, os.getpid())
             _tell(ready_fd, b"ready")

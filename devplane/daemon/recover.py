@@ -6,14 +6,14 @@ import logging
 
 from devplane.agents import tree
 from devplane.core import events as e
-from devplane.core.permission import Authority
 from devplane.core.run import ImpossibleFact, Phase, Run, reduce
+from devplane.core.wishes import not_resumed
 from devplane.daemon.board import Board
+from devplane.daemon.withdrawn import withdrawn
 from devplane.paths import Home
-from devplane.store.answers import AskRow as StoredAsk
+from devplane.store.answers import RunRow
 from devplane.store.facts import decode_fact, decode_run
 from devplane.store.queries import Reader
-from devplane.store.rows import AskRow, DecisionRow
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,9 @@ async def recover(board: Board, home: Home) -> list[str]:
                 _close_stopped(board, home, run)
                 notes.append(f"{run.id} was being stopped")
             else:
-                board.record(run.id, e.RunEnded("interrupted", "the daemon ended without a clean stop"))
+                why = "the daemon ended without a clean stop"
+                ended = not_resumed(run, why) if run.resumed_from else e.RunEnded("interrupted", why)
+                board.record(run.id, ended)
                 notes.append(f"{run.id} was interrupted")
         except ImpossibleFact:
             _log.exception("%s could not be closed", run.id)
@@ -67,45 +69,27 @@ def _close_stopped(board: Board, home: Home, run: Run) -> None:
         run.id,
         *(e.AskWithdrawn(each.id, why) for each in run.asks),
         e.RunEnded("stopped", f"stopped; {why}"),
-        asks=tuple(_withdrawn(row, now_ms) for row in rows),
-        decisions=tuple(_nobodys(row, now_ms, why) for row in rows),
         unqueued=unsent,
-    )
-
-
-def _withdrawn(row: StoredAsk, now_ms: int) -> AskRow:
-    kept = (row["id"], row["run"], row["asked_ms"], row["kind"], "withdrawn", row["title"], row["payload"])
-    return AskRow(*kept, closed_ms=now_ms, closed_by=Authority.NOBODY)
-
-
-def _nobodys(row: StoredAsk, now_ms: int, why: str) -> DecisionRow:
-    return DecisionRow(
-        at_ms=now_ms,
-        run=row["run"],
-        tool=row["payload"].get("tool") or row["kind"],
-        subject=row["payload"].get("subject") or row["title"],
-        verdict="withdrawn",
-        authority=Authority.NOBODY,
-        ask=row["id"],
-        reason=why,
+        **withdrawn(rows, now_ms, why),
     )
 
 
 def _runs_in_play(home: Home) -> list[tuple[Run, int]]:
-    found = []
     with Reader.open(home.database) as reader:
-        for row in reader.runs():
-            if not row["live"]:
-                continue
-            try:
-                run = decode_run(row["snapshot"])
-                # A snapshot may lag behind its log by a moment.
-                for each in reader.events(run.id, run.pos):
-                    fact = decode_fact(each["kind"], each["payload"])
-                    run = reduce(run, e.Event(run.id, each["pos"], each["at_ms"], fact))
-            except (ValueError, KeyError, ImpossibleFact):
-                _log.exception("the snapshot of %s cannot be read", row["id"])
-                continue
-            last = max((entry["pos"] for entry in reader.transcript(run.id, last=1)), default=run.pos)
-            found.append((run, max(last, run.pos) + 1))
-    return found
+        found = [restored(reader, row) for row in reader.runs() if row["live"]]
+    return [each for each in found if each is not None]
+
+
+def restored(reader: Reader, row: RunRow) -> tuple[Run, int] | None:
+    """Return a run as its log has it, and the next place in it; ``None`` where the record cannot be read."""
+    try:
+        run = decode_run(row["snapshot"])
+        # A snapshot may lag behind its log by a moment.
+        for each in reader.events(run.id, run.pos):
+            fact = decode_fact(each["kind"], each["payload"])
+            run = reduce(run, e.Event(run.id, each["pos"], each["at_ms"], fact))
+    except (ValueError, KeyError, ImpossibleFact):
+        _log.exception("the snapshot of %s cannot be read", row["id"])
+        return None
+    last = max((entry["pos"] for entry in reader.transcript(run.id, last=1)), default=run.pos)
+    return run, max(last, run.pos) + 1

@@ -16,12 +16,16 @@ from devplane.agents import tree
 from devplane.agents.agent import Agent
 from devplane.core import events as e
 from devplane.core import ids
+from devplane.core.run import Run
 from devplane.daemon.answered import AnsweredAlready, already, from_store
 from devplane.daemon.asks import Ask
 from devplane.daemon.board import Board
+from devplane.daemon.bounds import Bounds
+from devplane.daemon.continuing import Continuation
 from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits
 from devplane.daemon.rulings import JudgeIn
+from devplane.daemon.settings import Wanted
 from devplane.errors import DevplaneError, NotFound, Refused
 from devplane.paths import Home
 from devplane.store.failure import StoreFailed
@@ -41,7 +45,8 @@ class Service:
     tasks: TaskGroup
     judge_in: JudgeIn
     limits: Limits
-    drivers: dict[str, Driver] = field(default_factory=dict)
+    drivers: dict[str, Driver]
+    bounds: Bounds
     trusted: set[str] = field(default_factory=set)
     """Roots that a person trusts, as the store has them: the rules ask at every call."""
     notes: list[str] = field(default_factory=list)
@@ -81,6 +86,48 @@ class Service:
             self.board.record(run_id, e.RunEnded("interrupted", "the daemon stopped"))
             self.board.remove(run_id)
             raise Refused("the daemon is stopping")
+        return self._drive(run_id, agent, environ, Wanted(model=model, mode=mode))
+
+    async def resume(
+        self,
+        run: Run,
+        next_pos: int,
+        agent: Agent,
+        environ: Mapping[str, str],
+        wanted: Wanted,
+        again: Continuation,
+        queued: Mapping[str, str],
+        by: str,
+    ) -> Driver:
+        """Put an ended run back on the board and, once that is on record, let a driver take up its session.
+
+        Raises:
+            Refused: It is on the board already.
+            StoreFailed: It could not be recorded; nothing was started.
+        """
+        if self.stopping.is_set():
+            raise Refused("the daemon is stopping")
+        if run.id in self.board.entries:
+            raise Refused(f"{run.id} is just being taken up", hint=f"See: devplane show {run.id}")
+        self.board.restore(run, next_pos)
+        resumed = e.RunResumed(agent.name, agent.command, agent.expected_version, by)
+        try:
+            with anyio.CancelScope(shield=True):
+                await self.board.record(run.id, resumed)
+        except StoreFailed:
+            self.board.remove(run.id)
+            raise
+        return self._drive(run.id, agent, environ, wanted, again, queued)
+
+    def _drive(
+        self,
+        run_id: str,
+        agent: Agent,
+        environ: Mapping[str, str],
+        wanted: Wanted,
+        again: Continuation | None = None,
+        queued: Mapping[str, str] | None = None,
+    ) -> Driver:
         driver = Driver(
             self.board,
             run_id,
@@ -89,10 +136,13 @@ class Service:
             environ=environ,
             judge_in=self.judge_in,
             limits=self.limits,
-            model=model,
-            mode=mode,
+            wanted=wanted,
+            again=again,
+            queued=queued,
+            may_start=lambda driver: not self.bounds.check(driver),
         )
         self.drivers[run_id] = driver
+        self.bounds.something_runs()
         self.tasks.start_soon(self._live, run_id, driver)
         return driver
 
@@ -130,7 +180,7 @@ class Service:
         state = row["state"] if row else "gone"
         raise Refused(
             f"{run_id} is {state}: it has no agent any more",
-            hint=f"See what it did: devplane show {run_id}. Start another: devplane dispatch.",
+            hint=f"Take its session up again: devplane resume {run_id}. Start another: devplane dispatch.",
         )
 
     def ask(self, text: str) -> tuple[Driver, Ask]:

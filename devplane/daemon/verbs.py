@@ -19,12 +19,14 @@ from devplane.agents.link import Link, NotAnAgent, within
 from devplane.agents.node import major, with_node
 from devplane.control import requests as r
 from devplane.core import events as e
-from devplane.core import ids
 from devplane.core.permission import Authority
 from devplane.core.run import ImpossibleFact
+from devplane.daemon import late, resuming
 from devplane.daemon.asks import Ask, Chosen, choose, reply
 from devplane.daemon.drive import Driver
+from devplane.daemon.resuming import new_turn
 from devplane.daemon.service import Service
+from devplane.daemon.trusting import check_trust
 from devplane.daemon.watch import Watcher
 from devplane.errors import AgentFailed, DevplaneError, NotFound, Refused, UsageError, innermost
 from devplane.store.rows import Batch, SeenRow, TrustRow
@@ -35,10 +37,6 @@ PERSON = "person"
 NAME_WORDS = 4
 NAME_LIMIT_CHARS = 40
 STOP_LIMIT_S = 30.0
-
-
-class NotTrusted(Refused):
-    """No person has said yes to running agents in that repository (invariant 1)."""
 
 
 async def hello(service: Service, request: r.Hello) -> dict[str, Any]:
@@ -53,6 +51,7 @@ async def dispatch(service: Service, request: r.Dispatch) -> dict[str, Any]:
     agent = Catalog.load(service.home).resolve(request.agent, cwd=cwd)
     check_trust(service, root)
     keeps = config.load(root_of(cwd)).keep_transcripts
+    service.bounds.refuse_if_full(str(root), str(cwd))
     created = e.RunCreated(
         agent=agent.id,
         agent_name=agent.name,
@@ -65,7 +64,7 @@ async def dispatch(service: Service, request: r.Dispatch) -> dict[str, Any]:
         by=PERSON,
     )
     driver = await service.begin(agent, created, request.environ, model=request.model, mode=request.mode)
-    turn = _new_turn()
+    turn = new_turn()
     await driver.prompt(turn, request.prompt, PERSON)
     return {
         "run": driver.run.id,
@@ -77,12 +76,17 @@ async def dispatch(service: Service, request: r.Dispatch) -> dict[str, Any]:
     }
 
 
+async def resume(service: Service, request: r.Resume) -> dict[str, Any]:
+    return await resuming.resume(service, request, PERSON)
+
+
 async def say(service: Service, request: r.Say) -> dict[str, Any]:
     if not request.text.strip():
         raise UsageError("the text is empty")
     driver = service.driver(request.run)
+    service.bounds.refuse_if_met(driver.run)
     is_busy = driver.run.turn is not None or bool(driver.run.queue)
-    turn = _new_turn()
+    turn = new_turn()
     try:
         await driver.prompt(turn, request.text, PERSON, is_next=request.now)
         if request.now and driver.run.turn is not None and not driver.run.turn.is_cancelling:
@@ -102,11 +106,15 @@ async def cancel(service: Service, request: r.Cancel) -> dict[str, Any]:
 
 
 async def decide(service: Service, request: r.Decide) -> dict[str, Any]:
+    if left := late.left_open(service, request.ask):
+        return await late.answer(service, left, choose(left, request.decision, request.option), PERSON)
     driver, ask = service.ask(request.ask)
     return await _answer(service, driver, ask, choose(ask, request.decision, request.option))
 
 
 async def answer(service: Service, request: r.Reply) -> dict[str, Any]:
+    if left := late.left_open(service, request.ask):
+        return await late.answer(service, left, reply(left, request.action, request.content), PERSON)
     driver, ask = service.ask(request.ask)
     return await _answer(service, driver, ask, reply(ask, request.action, request.content))
 
@@ -255,17 +263,6 @@ async def watch(service: Service, request: r.Watch, follow: Callable[[Watcher], 
     }
 
 
-def check_trust(service: Service, root: Path) -> None:
-    """Raises `NotTrusted` with the command that gives trust."""
-    with service.reader() as reader:
-        if any(row["root"] == str(root) for row in reader.trusted()):
-            return
-    raise NotTrusted(
-        f"{root} is not trusted: an agent there runs that repository's own hooks and servers",
-        hint=f"Look at what it brings and decide: devplane trust {root}",
-    )
-
-
 def existing_folder(text: str) -> Path:
     """Return the folder that `text` names, symlinks resolved. Raises `UsageError` when it is none."""
     folder = Path(text)
@@ -281,10 +278,6 @@ def name_of(prompt: str) -> str:
     return "-".join(words)[:NAME_LIMIT_CHARS].strip("-_")
 
 
-def _new_turn() -> str:
-    return ids.make("t", os.urandom(ids.ID_BYTES))
-
-
 async def _quietly(run: Callable[[], Awaitable[None]]) -> None:
     try:
         await run()
@@ -295,6 +288,8 @@ async def _quietly(run: Callable[[], Awaitable[None]]) -> None:
 VERBS: dict[type, Callable[[Service, Any], Awaitable[dict[str, Any]]]] = {
     r.Hello: hello,
     r.Dispatch: dispatch,
+    r.Resume: resume,
+    r.HandOver: resuming.hand_over,
     r.Say: say,
     r.Cancel: cancel,
     r.Decide: decide,

@@ -28,7 +28,7 @@ LONG_BYTES = 1_500_000
 
 def behave(turn: Turn, shell: Shell) -> Result:
     """Do what the prompt's first word asks for, then report usage unless the turn went wrong."""
-    word, rest = split(turn.text)
+    word, rest = split(_meant(turn))
     if turn.number == 1 and turn.session.title:
         turn.update({"sessionUpdate": "session_info_update", "title": turn.session.title})
     behaviour = WORDS.get(word)
@@ -38,6 +38,16 @@ def behave(turn: Turn, shell: Shell) -> Result:
     else:
         result = behaviour(turn, rest, shell)
     return result or {"stopReason": "end_turn", "usage": report_usage(turn)}
+
+
+GOES_ON = "Go on from where you stopped"
+"""How Devplane has a session continue the turn that was cut off."""
+
+
+def _meant(turn: Turn) -> str:
+    """Return the prompt to behave by: one that says to go on means the one before it."""
+    earlier = reversed(turn.session.prompts)
+    return next((text for text in earlier if GOES_ON not in text), turn.text)
 
 
 def split(text: str) -> tuple[str, str]:

@@ -193,6 +193,14 @@ class Reader:
             yield from map(_entry, rows)
             after_pos = rows[-1][0]
 
+    def tool_calls(self, run: str) -> set[str]:
+        """Return the ids of every tool call on record in a run."""
+        sql = (
+            "SELECT DISTINCT json_extract(payload, '$.call') FROM events"
+            " WHERE run = :run AND kind = 'ToolChanged'"
+        )
+        return {row[0] for row in self._select(sql, {"run": run})}
+
     def queued(self, run: str) -> list[QueuedPrompt]:
         """Return the prompts that wait in a run, in the order they are sent."""
         return self._rows("prompts_queued", _QUEUED, ["run = :run"], "rowid", run=run)

@@ -69,7 +69,7 @@ class TestShipped:
     def test_the_demo_runs_in_this_python_and_searches_no_repository_for_modules(self) -> None:
         demo = SHIPPED["demo"]
         assert demo.command == (sys.executable, "-P", "-m", "devplane.demo")
-        assert (demo.version, demo.fetches, demo.attach) == (__version__, False, ())
+        assert (demo.version, demo.fetches) == (__version__, False)
 
     def test_what_the_agents_measured_need_is_there(self) -> None:
         assert SHIPPED["codex"].env["INITIAL_AGENT_MODE"] == "read-only"

@@ -39,11 +39,15 @@ def test_tail_ends_with_its_run_and_repeats_nothing(trusted: Program) -> None:
     run = trusted.dispatch("slow")
     with trusted.start("tail", run, "--json") as watching:
         assert watching.stdout is not None
-        watching.stdout.readline()
+        read = []
+        for line in watching.stdout:
+            read.append(line)
+            if "chunk" in line:
+                break
         trusted.ok("stop", run)
         out, err = watching.communicate(timeout=30)
     assert (watching.returncode, err) == (0, "")
-    shown = [word for line in out.splitlines() for word in line.split('"') if "chunk" in word]
+    shown = [word for line in [*read, *out.splitlines()] for word in line.split('"') if "chunk" in word]
     numbers = [int(word) for text in shown for word in text.split() if word.isdigit()]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 

@@ -20,11 +20,10 @@ from devplane.core.run import (
     Phase,
     Run,
     ToolCall,
-    conclude,
     fold,
     reduce,
-    wishes,
 )
+from devplane.core.wishes import conclude, not_resumed, wishes
 
 CREATED = e.RunCreated("demo", "Demo", ("demo",), "/p", "/p", "hello", None, True, "person")
 OPENED = e.SessionOpened("s-1", "new")
@@ -41,6 +40,10 @@ WITHDRAWN = e.AskWithdrawn("a-2", "the agent took the request back")
 STOP = e.StopAsked("person")
 GONE = e.RunEnded("stopped", "stopped by person")
 INTERRUPTED = e.RunEnded("interrupted", "the daemon stopped")
+RESUMED = e.RunResumed("Demo 2", ("demo", "2"), "2", "person")
+BACK = e.SessionOpened("s-1", "resume")
+LOST = e.SessionLost("it does not know it")
+OVER = e.BudgetReached("usd", "$5.10", "$5.00")
 TOOL = e.ToolChanged("c-1", "ls", "execute", "in_progress", "ls")
 
 EXAMPLES: dict[type, e.Fact] = {
@@ -70,6 +73,13 @@ EXAMPLES: dict[type, e.Fact] = {
         e.Noted("warning", "look out"),
         STOP,
         GONE,
+        RESUMED,
+        LOST,
+        e.HandedOver("claude", 7, 1.5),
+        e.Stalled(600),
+        e.Stirred(),
+        e.Slept(1_000),
+        OVER,
     )
 }
 
@@ -237,6 +247,72 @@ def test_a_log_begins_with_a_creation() -> None:
         fold([at(0, OPENED)])
 
 
+# ---- taken up again
+
+
+def test_a_resume_begins_a_life_in_which_nothing_is_lost() -> None:
+    cut_off = after(e.ProcessStarted(7, 1.5), OPENED, ONE, STARTED, TWO, ASKED, INTERRUPTED)
+    assert (cut_off.interrupted_turn, cut_off.state) == ("t-1", "interrupted")
+    run = reduce(cut_off, at(90, RESUMED))
+    assert (run.state, run.resumed_from, run.ending, run.reason) == ("starting", "interrupted", "", "")
+    assert (run.agent_name, run.command, run.expected_version) == ("Demo 2", ("demo", "2"), "2")
+    assert (run.session, [each.turn for each in run.queue]) == ("s-1", ["t-2"])
+    back = reduce(run, at(91, BACK))
+    assert (back.state, back.resumes, back.resumed_from, back.interrupted_turn) == ("waiting", 1, "", "")
+    assert wishes(run, BACK, back) == (StartTurn("t-2"),)
+
+
+def test_a_resume_that_fails_leaves_the_run_as_it_was() -> None:
+    before = after(OPENED, ONE, STARTED, TWO, ASKED, INTERRUPTED)
+    starting = reduce(before, at(90, RESUMED))
+    failed = conclude(starting, died="exit status 1", stop_by=None, is_shutdown=False)
+    assert failed == not_resumed(starting, "the agent ended: exit status 1")
+    run = reduce(starting, at(91, failed))
+    assert run.ending == "interrupted"
+    for name in ("asks", "queue", "interrupted_turn", "session", "turns"):
+        assert getattr(run, name) == getattr(before, name), name
+
+
+def test_only_what_was_interrupted_keeps_something_to_send() -> None:
+    run = after(OPENED, ONE, STARTED, TWO, GONE, RESUMED)
+    assert (run.queue, run.interrupted_turn, run.asks) == ((), "", ())
+
+
+def test_an_answer_that_comes_after_the_agent_is_told_with_the_session() -> None:
+    run = after(OPENED, ONE, STARTED, ASKED, INTERRUPTED, ANSWERED)
+    assert run.late_answers == ("a-1",)
+    assert reduce(reduce(run, at(90, RESUMED)), at(91, BACK)).late_answers == ()
+    assert after(OPENED, ONE, STARTED, ASKED, ANSWERED).late_answers == ()
+
+
+# ---- time and bounds
+
+
+def test_time_at_work_is_a_turns_without_what_a_person_and_a_sleep_took() -> None:
+    moments = [(1_000, OPENED), (2_000, ONE), (3_000, STARTED), (5_000, ASKED), (99_000, ANSWERED)]
+    run = reduce(None, e.Event("r-1", 0, 0, CREATED))
+    for pos, (at_ms, fact) in enumerate((*moments, (101_000, e.Slept(1_500)), (102_000, ENDED)), 1):
+        run = reduce(run, e.Event("r-1", pos, at_ms, fact))
+    assert run.worked_ms == 2_000 + 3_000 - 1_500
+    assert run.at_work_since_ms is None
+
+
+def test_a_bound_ends_the_turn_and_holds_the_queue_until_a_person_speaks() -> None:
+    assert told(OPENED, ONE, STARTED, OVER) == [SendCancel("t-1")]
+    assert told(OPENED, ONE, STARTED, TWO, OVER, ENDED) == []
+    assert told(OPENED, ONE, STARTED, TWO, OVER, ENDED, e.PromptQueued("t-3", 1, "person")) == [
+        StartTurn("t-2")
+    ]
+
+
+def test_a_silence_is_over_with_a_word_or_with_the_turn() -> None:
+    silent = (OPENED, ONE, STARTED, e.Stalled(600))
+    assert after(*silent).stalled_ms is not None
+    assert after(*silent, e.Stirred()).stalled_ms is None
+    assert after(*silent, ENDED).stalled_ms is None
+    assert after(*silent, INTERRUPTED).stalled_ms is None
+
+
 # ---- how it ends
 
 
@@ -292,8 +368,9 @@ def test_a_fact_moves_a_run_as_the_table_says_or_not_at_all(phase: Phase, kind: 
         wishes(run, EXAMPLES[kind], moved)
 
 
-def test_nothing_leads_out_of_the_end_and_nothing_is_begun_in_it() -> None:
-    assert set(NEXT[Phase.ENDED].values()) == {Phase.ENDED}
+def test_only_a_resume_leads_out_of_the_end_and_nothing_else_is_begun_in_it() -> None:
+    out = {fact for fact, phase in NEXT[Phase.ENDED].items() if phase is not Phase.ENDED}
+    assert out == {e.RunResumed}
     assert not {e.TurnStarted, e.PromptQueued, e.PermissionAsked, e.QuestionAsked} & set(NEXT[Phase.ENDED])
     assert not {e.TurnStarted, e.PromptQueued, e.SessionOpened} & set(NEXT[Phase.CLOSING])
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devplane.core.spending import Spending, begin_process, begin_turn, report
+from devplane.core.spending import Spending, baseline, begin_process, begin_turn, report
 
 CENTS = st.integers(min_value=0, max_value=10_000_00)
 
@@ -42,6 +42,17 @@ def test_a_process_that_counts_from_zero_again_adds_all_of_it() -> None:
 
 def test_a_process_that_remembers_its_total_adds_what_is_new() -> None:
     assert report(begin_process(reported(0.50)), 0.75, "USD")[0].spent == 0.75
+
+
+def test_a_process_that_is_known_to_begin_at_zero_adds_all_of_it_also_when_that_is_more() -> None:
+    entries = report(begin_process(reported(0.50), from_zero=True), 0.75, "USD")
+    assert entries[0].spent == 1.25
+
+
+def test_g12_a_replayed_total_was_spent_before() -> None:
+    entries = baseline(begin_process(reported(0.50)), 0.60, "USD")
+    assert entries[0].spent == 0.50
+    assert report(entries, 0.70, "USD")[0].spent == 0.60
 
 
 def test_currencies_are_counted_apart() -> None:

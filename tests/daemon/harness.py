@@ -171,6 +171,15 @@ class Caller:
         await self.follow(started)
         return started
 
+    async def resume(
+        self, run: str, *, mode: str | None = None, is_same_rights: bool = False, **environ: str
+    ) -> Started:
+        """Take up the session of a run that ended, and follow it."""
+        asked = r.Resume(run, mode, is_same_rights, {**environment(), **environ})
+        started = Started(self, await self.ask(asked))
+        await self.follow(started)
+        return started
+
     async def follow(self, started: Started) -> dict[str, Any]:
         """Give `started` the frames of its run, over a connection of its own."""
         ready = anyio.Event()
@@ -196,12 +205,14 @@ class Caller:
         # What happened before the watch: facts from the store, so that a test need not care when it looked.
         with Reader.open(self.home.database) as reader:
             known = {f.get("pos") for f in started.frames if f["kind"] == "fact"}
-            for each in reader.events(started.id):
+            events = list(reader.events(started.id))
+            resumed = max((each["pos"] for each in events if each["kind"] == "RunResumed"), default=-1)
+            for each in events:
                 if each["pos"] not in known:
                     started.take(
                         {"kind": "fact", "name": each["kind"], "fact": each["payload"], "pos": each["pos"]}
                     )
-                    if each["kind"] == "RunEnded":
+                    if each["kind"] == "RunEnded" and each["pos"] > resumed:
                         started.take({"kind": "gone", "state": each["payload"]["ending"]})
 
 
@@ -271,6 +282,21 @@ async def daemon(root: Path, *, command: Sequence[str] = SERVE, **environ: str) 
             yield ready
     finally:
         end_daemon(process)
+
+
+@asynccontextmanager
+async def life(root: Path, *, command: Sequence[str] = SERVE, **environ: str) -> AsyncIterator[Caller]:
+    """Yield a caller of a daemon that is killed afterwards, as by a crash; its home is for the next one."""
+    home, folder = Home(root / "home"), root / "project"
+    folder.mkdir(exist_ok=True)
+    process = start_daemon(home, command=command, **environ)
+    try:
+        async with caller(home, folder) as ready:
+            await ready.ask(r.Trust(str(folder)))
+            yield ready
+            kill_daemon(process)
+    finally:
+        kill_daemon(process)
 
 
 @asynccontextmanager

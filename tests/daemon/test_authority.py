@@ -34,6 +34,8 @@ SCRIPT = textwrap.dedent(
     home, out, root, run, ask = sys.argv[1:]
     REQUESTS = [
         r.Dispatch("demo", root, "quick"),
+        r.Resume(run),
+        r.HandOver(run, "claude", os.getpid()),
         r.Reply(ask, "accept"),
         r.Decide(ask, "allow"),
         r.Say(run, "hello"),
@@ -104,7 +106,19 @@ PASS_ON = textwrap.dedent(
 )
 
 REFUSAL = "refused: this command was run by an agent"
-ACTING = {"Dispatch", "Say", "Cancel", "Decide", "Reply", "Stop", "Trust", "Probe", "Shutdown"}
+ACTING = {
+    "Dispatch",
+    "Resume",
+    "HandOver",
+    "Say",
+    "Cancel",
+    "Decide",
+    "Reply",
+    "Stop",
+    "Trust",
+    "Probe",
+    "Shutdown",
+}
 
 
 def test_every_verb_is_tried() -> None:
@@ -194,9 +208,12 @@ async def test_a_person_is_not_refused(tmp_path: Path) -> None:
         trial = Trial(tmp_path, person, held, ask)
         await anyio.run_process(trial.argv(tmp_path / "out"), env=environment(), check=True)
         got = await outcome(tmp_path / "out")
-        usage = 2
+        usage, refused = 2, 4
         assert got["Reply"][0] == usage, "it is no question, and that is all that is wrong"
-        assert {name for name, each in got.items() if each == "done"} == set(got) - {"Reply"}
+        assert got["Resume"] == [refused, f"{held.id} is waiting: its session is held here already"]
+        assert got["HandOver"][0] == refused, "it is in play"
+        done = {name for name, each in got.items() if each == "done"}
+        assert done == set(got) - {"Reply", "Resume", "HandOver"}
 
 
 async def test_a_caller_that_is_gone_when_it_is_asked_about_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import anyio
 import pytest
 
 from devplane.control import requests as r
-from devplane.errors import Refused
 from devplane.paths import Home
 from devplane.store.queries import Reader
 from tests.daemon.agents import members_of, scripted, until
@@ -85,22 +84,23 @@ async def test_one_signal_ends_every_run_as_interrupted_and_keeps_its_asks(tmp_p
         assert not at.home.socket().exists()
 
 
-async def test_a_question_of_an_interrupted_run_stays_and_its_answer_says_why_not(tmp_path: Path) -> None:
+async def test_a_request_of_an_interrupted_run_stays_and_its_answer_waits_with_it(tmp_path: Path) -> None:
     async with scene(tmp_path) as at:
         run = await at.asking("hold")
         at.process.send_signal(signal.SIGTERM)
         assert await at.over() == 0
         second = start_daemon(at.home)
         try:
+            assert at.open_asks() == at.asks
             async with caller(at.home, at.folder) as person:
                 (ask,) = at.asks
-                with pytest.raises(Refused, match="is gone") as refused:
-                    await person.ask(r.Decide(ask, "allow"))
-                assert run.id in (refused.value.hint or "")
                 assert (await person.ask(r.Status()))["notes"] == [], "a clean end leaves nothing to say"
+                assert (await person.ask(r.Decide(ask, "allow")))["waits"] is True
+                assert run.row()["late_answers"] == [ask]
         finally:
             end_daemon(second)
-        assert at.open_asks() == at.asks
+        assert at.open_asks() == {}
+        assert at.states()[run.id][0] == "interrupted"
 
 
 async def test_shutdown_over_the_socket_is_answered_when_the_agents_are_gone(tmp_path: Path) -> None:
