@@ -26,6 +26,8 @@ class RunCreated:
     expected_version: str | None
     keeps_transcript: bool
     by: str
+    work: str = ""
+    """The work that it is a part of, or ""."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,7 @@ class Run:
     worked_ms: int = 0
     """How long its turns took, without the time in which it waited for a person."""
     at_work_since_ms: int | None = None
+    work: str = ""
     over: e.BudgetReached | None = None
     """The bound that it met: nothing more is sent until a person says something again."""
 
@@ -239,6 +240,7 @@ def create(event: e.Event) -> Run:
         name=fact.name,
         expected_version=fact.expected_version,
         keeps_transcript=fact.keeps_transcript,
+        work=fact.work,
         created_ms=event.at_ms,
         updated_ms=event.at_ms,
         pos=event.pos,

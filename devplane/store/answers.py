@@ -21,6 +21,17 @@ class RunRow(TypedDict):
     snapshot: JsonObject
 
 
+class WorkRow(TypedDict):
+    id: str
+    project: str
+    name: str
+    state: str
+    open: bool
+    created_ms: int
+    updated_ms: int
+    snapshot: JsonObject
+
+
 class EventEntry(TypedDict):
     type: Literal["event"]
     pos: int

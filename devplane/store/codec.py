@@ -56,6 +56,16 @@ _PUT_QUEUED = """
 INSERT INTO prompts_queued (run, turn, at_ms, text) VALUES (?, ?, ?, ?)
 ON CONFLICT (run, turn) DO UPDATE SET at_ms = excluded.at_ms, text = excluded.text
 """
+_PUT_WORK = """
+INSERT INTO works (id, project, name, state, open, created_ms, updated_ms, snapshot)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, state = excluded.state, open = excluded.open,
+    updated_ms = excluded.updated_ms, snapshot = excluded.snapshot
+"""
+_PUT_SNOOZE = """
+INSERT INTO snoozed (subject, kind, until_ms) VALUES (?, ?, ?)
+ON CONFLICT (subject, kind) DO UPDATE SET until_ms = excluded.until_ms
+"""
 _DROP_QUEUED = "DELETE FROM prompts_queued WHERE run = ? AND turn = ?"
 
 
@@ -150,6 +160,11 @@ def _about_the_rest(batch: Batch) -> list[Statement]:
         out.append((_PUT_QUEUED, (*place, prompt.at_ms, storable(prompt.text))))
     for run, turn in batch.unqueued:
         out.append((_DROP_QUEUED, (storable(run), storable(turn))))
+    for work in batch.works:
+        names = (storable(work.id), storable(work.project), storable(work.name), work.state, int(work.open))
+        out.append((_PUT_WORK, (*names, work.created_ms, work.updated_ms, to_json(work.snapshot))))
+    for each in batch.snoozed:
+        out.append((_PUT_SNOOZE, (storable(each.subject), each.kind, each.until_ms)))
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pydantic import TypeAdapter
 
 from devplane.core import events
+from devplane.core import work as w
 from devplane.core.run import Run
 
 KINDS: dict[str, type] = {each.__name__: each for each in get_args(events.Fact)}
@@ -40,7 +41,10 @@ def _names(cls: type) -> tuple[str, ...]:
     return tuple(each.name for each in fields(cls)) if is_dataclass(cls) else ()
 
 
-def encode_fact(fact: events.Fact) -> tuple[str, dict[str, Any]]:
+WORK_KINDS: dict[str, type] = {each.__name__: each for each in get_args(w.WorkFact)}
+
+
+def encode_fact(fact: events.Fact | w.WorkFact) -> tuple[str, dict[str, Any]]:
     """Return the fact's kind and its fields."""
     return type(fact).__name__, plain(fact)
 
@@ -60,3 +64,15 @@ def decode_run(snapshot: dict[str, Any]) -> Run:
     """Rebuild a run from its snapshot. Raises `ValueError` when it does not fit."""
     run: Run = _adapter(Run).validate_python(snapshot)
     return run
+
+
+def decode_work_fact(kind: str, payload: dict[str, Any]) -> w.WorkFact:
+    """Rebuild a fact of a work. Raises as `decode_fact`."""
+    fact: w.WorkFact = _adapter(WORK_KINDS[kind]).validate_python(payload)
+    return fact
+
+
+def decode_work(snapshot: dict[str, Any]) -> w.Work:
+    """Rebuild a work from its snapshot. Raises `ValueError` when it does not fit."""
+    work: w.Work = _adapter(w.Work).validate_python(snapshot)
+    return work

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         RunRow,
         SeenRow,
         TrustRow,
+        WorkRow,
     )
 
 BUSY_TIMEOUT_S = 5.0
@@ -51,6 +52,7 @@ _LAST = "\U0010ffff"
 
 
 _RUN = "id", "project", "agent", "name", "state", "live", "created_ms", "updated_ms", "seq", "snapshot"
+_WORK = "id", "project", "name", "state", "open", "created_ms", "updated_ms", "snapshot"
 _EVENT = "seq", "run", "pos", "at_ms", "kind", "payload"
 _ASK = "id", "run", "asked_ms", "kind", "state", "title", "payload", "closed_ms", "closed_by"
 _DECISION = (
@@ -60,9 +62,20 @@ _DECISION = (
 _TRUST = "root", "at_ms", "by"
 _SEEN = "agent", "command", "version", "seen_ms", "payload"
 _QUEUED = "run", "turn", "at_ms", "text"
+_TRUTHS = frozenset({"live", "open"})
 _JSON = frozenset({"payload", "snapshot"})
 
-COUNTED = ("events", "runs", "fragments", "asks", "decisions", "trust", "agents_seen", "prompts_queued")
+COUNTED = (
+    "events",
+    "runs",
+    "fragments",
+    "asks",
+    "decisions",
+    "trust",
+    "agents_seen",
+    "prompts_queued",
+    "works",
+)
 
 _TRANSCRIPT = """
 SELECT pos, at_ms, kind AS what, payload AS body, NULL, NULL, NULL, NULL, 1 FROM events
@@ -204,6 +217,41 @@ class Reader:
     def queued(self, run: str) -> list[QueuedPrompt]:
         """Return the prompts that wait in a run, in the order they are sent."""
         return self._rows("prompts_queued", _QUEUED, ["run = :run"], "rowid", run=run)
+
+    def cut_short(self, after_ms: int) -> list[RunRow]:
+        """Return the runs that failed or were interrupted after `after_ms`, the oldest first."""
+        where = ["state IN ('failed', 'interrupted')", "updated_ms > :after"]
+        return self._rows("runs", _RUN, where, "updated_ms, id", after=after_ms)
+
+    # Works
+
+    def works(self, *, all: bool = False, project: str | None = None) -> list[WorkRow]:  # noqa: A002
+        """Return the works that are not finished, or all of them, newest first."""
+        where = [*([] if all else ["open = 1"]), *([] if project is None else ["project = :project"])]
+        return self._rows("works", _WORK, where, "created_ms DESC, id", project=project)
+
+    def work(self, work: str) -> WorkRow | None:
+        return next(iter(self._rows("works", _WORK, ["id = :work"], "id", work=work)), None)
+
+    def resolve_work(self, text: str) -> str:
+        """Return the id of the work that `text` means: its id, the beginning of it, its name, or its run.
+
+        Raises:
+            NotFound: No work is meant, or several are; then the hint lists them.
+        """
+        if text.startswith("r-") and (row := self.run(self.resolve(text))) and row["snapshot"].get("work"):
+            return str(row["snapshot"]["work"])
+        found = self._select(
+            f"SELECT id, name, open FROM works WHERE name = :text OR {_BEGINS.format('w-')}"
+            " ORDER BY open DESC, created_ms DESC",
+            {"text": text, "end": text + _LAST},
+        )
+        return _the_one(text, "work", found, "`devplane work list --all` lists every work.")
+
+    def snoozed(self, now_ms: int) -> set[tuple[str, str]]:
+        """Return the (subject, kind) of what is not to be shown now."""
+        found = self._select("SELECT subject, kind FROM snoozed WHERE until_ms > :now", {"now": now_ms})
+        return {(subject, kind) for subject, kind in found}
 
     # Permission
 
@@ -347,7 +395,7 @@ def _phrases(text: str) -> list[str]:
 def _decoded(column: str, value: Any) -> Any:
     if column in _JSON:
         return json.loads(value)
-    return bool(value) if column == "live" else value
+    return bool(value) if column in _TRUTHS else value
 
 
 def _entry(row: tuple[Any, ...]) -> EventEntry | FragmentEntry:

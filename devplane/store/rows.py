@@ -38,6 +38,29 @@ class SnapshotRow:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkRow:
+    """What a work's events add up to. Its events are `EventRow`s whose `run` is the work's id."""
+
+    id: str
+    project: str
+    name: str
+    state: str
+    open: bool
+    created_ms: int
+    updated_ms: int
+    snapshot: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SnoozeRow:
+    """A kind of inbox item about one subject (a run, a work, an ask, a file) that is not shown until then."""
+
+    subject: str
+    kind: str
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class FragmentRow:
     """What was said, whole: a row with the same `run` and `pos` is replaced, but keeps its time.
 
@@ -138,3 +161,5 @@ class Batch:
     queued: tuple[QueuedPrompt, ...] = ()
     unqueued: tuple[tuple[str, str], ...] = ()
     """(run, turn) of queued prompts that were sent or given up."""
+    works: tuple[WorkRow, ...] = ()
+    snoozed: tuple[SnoozeRow, ...] = ()

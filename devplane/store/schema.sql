@@ -1,4 +1,4 @@
--- The store as version 2 of the schema has it. A change here is a step in migrations/ as well.
+-- The store as version 3 of the schema has it. A change here is a step in migrations/ as well.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -47,6 +47,21 @@ CREATE TABLE runs (
 CREATE INDEX runs_in_play ON runs (created_ms) WHERE live = 1;
 CREATE INDEX runs_by_time ON runs (created_ms);
 CREATE INDEX runs_by_name ON runs (name);
+CREATE INDEX runs_cut_short ON runs (updated_ms) WHERE state IN ('failed', 'interrupted');
+
+-- What the events of a work add up to. They stand in `events`, with the work's id for the run's.
+CREATE TABLE works (
+    id TEXT PRIMARY KEY,
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,
+    open INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    snapshot TEXT NOT NULL
+);
+CREATE INDEX works_open ON works (created_ms) WHERE open = 1;
+CREATE INDEX works_by_time ON works (created_ms);
 
 -- What was said. `open`: more of it may come, and the row is replaced in place.
 -- `continues`: the row before it, of the same message, had grown too long.
@@ -120,6 +135,14 @@ CREATE TABLE trust (
     at_ms INTEGER NOT NULL,
     "by" TEXT NOT NULL
 );
+
+-- What a person does not want to see in the inbox until then.
+CREATE TABLE snoozed (
+    subject TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    until_ms INTEGER NOT NULL,
+    PRIMARY KEY (subject, kind)
+) WITHOUT ROWID;
 
 CREATE TABLE agents_seen (
     agent TEXT NOT NULL,

@@ -7,7 +7,7 @@ ladder: a new store starts there, and an old one must come out the same.
 
 from __future__ import annotations
 
-from devplane.store.migrations import rule_lines
+from devplane.store.migrations import rule_lines, works
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     Step: TypeAlias = Callable[[sqlite3.Connection], None]
 
-STEPS: tuple[Step, ...] = (rule_lines.step,)
-"""``STEPS[0]`` leads from version 1 to version 2."""
+STEPS: tuple[Step, ...] = (rule_lines.step, works.step)
+"""``STEPS[0]`` leads from version 1 to version 2, and so on."""
 
 SCHEMA_VERSION = 1 + len(STEPS)
 """What `schema.sql` is, and what this Devplane reads and writes."""
