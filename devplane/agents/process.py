@@ -21,6 +21,7 @@ import psutil
 from anyio.abc import ByteStream, Process
 from anyio.streams.stapled import StapledByteStream
 
+from devplane import children
 from devplane.agents import tree
 from devplane.errors import AgentFailed
 
@@ -174,15 +175,16 @@ async def start(
         CannotStart: Not there, not executable, a folder, or a script whose interpreter is missing.
     """
     try:
-        process = await anyio.open_process(
-            list(command), cwd=cwd, env=dict(env), stdin=-1, stdout=-1, stderr=-1, start_new_session=True
-        )
+        with children.spawning():
+            process = await anyio.open_process(
+                list(command), cwd=cwd, env=dict(env), stdin=-1, stdout=-1, stderr=-1, start_new_session=True
+            )
+            children.OWN.add(process.pid)
     except (OSError, ValueError) as error:
         log.close()
         raise _cannot_start(command, cwd, error) from error
     assert process.stdin is not None
     assert process.stdout is not None
-    tree.OWN.add(process.pid)
     mark = (env.get(tree.HOME_VARIABLE, ""), env.get(tree.RUN_VARIABLE, ""))
     agent = AgentProcess(process, StapledByteStream(process.stdin, process.stdout), log, mark)
     async with anyio.create_task_group() as tasks:
@@ -199,7 +201,7 @@ async def start(
                 # Without this the event loop keeps the pipes of a process whose children still hold them.
                 with anyio.move_on_after(1):
                     await process.aclose()
-                tree.OWN.discard(process.pid)
+                children.OWN.discard(process.pid)
                 log.close()
 
 

@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 
 import anyio
 import psutil
+
+from devplane import children
 
 POLL_S = 0.02
 _PR_SET_CHILD_SUBREAPER = 36
@@ -107,15 +109,15 @@ def _pids() -> list[int]:
 
 def _with_descendants(members: set[psutil.Process]) -> set[psutil.Process]:
     """Return `members` and everything below them, from one look at who is whose child."""
-    children: dict[int, list[int]] = {}
+    below: dict[int, list[int]] = {}
     for pid in _pids():
         with suppress(OSError, psutil.Error):
-            children.setdefault(psutil.Process(pid).ppid(), []).append(pid)
+            below.setdefault(psutil.Process(pid).ppid(), []).append(pid)
     found = set(members)
     waiting = [each.pid for each in members]
     seen = set(waiting)
     while waiting:
-        for pid in children.get(waiting.pop(), ()):
+        for pid in below.get(waiting.pop(), ()):
             if pid not in seen:
                 seen.add(pid)
                 waiting.append(pid)
@@ -165,27 +167,6 @@ def adopt_orphans() -> bool:
     return False
 
 
-OWN: set[int] = set()
-"""Pids of agents that this process started and still waits for."""
-
-_spawning = 0
-
-
-@contextmanager
-def spawning() -> Iterator[None]:
-    """Reap nothing meanwhile: a child may end before its pid is in `OWN`, and somebody waits for it."""
-    global _spawning
-    _spawning += 1
-    try:
-        yield
-    finally:
-        _spawning -= 1
-
-
-def is_spawning() -> bool:
-    return _spawning > 0
-
-
 HELPER_AGE_S = 15.0
 """A younger child may be a short-lived helper of this process itself, such as ``node --version``."""
 
@@ -193,11 +174,11 @@ HELPER_AGE_S = 15.0
 def adopted() -> set[psutil.Process]:
     """Return this process's children that it did not start itself, reaping those that have ended."""
     found: set[psutil.Process] = set()
-    if is_spawning():
+    if children.is_spawning():
         return found
     with suppress(psutil.Error, OSError):
         for child in psutil.Process().children():
-            if child.pid in OWN or child.ppid() != os.getpid():
+            if not children.is_foreign(child.pid) or child.ppid() != os.getpid():
                 continue
             if child.status() == psutil.STATUS_ZOMBIE:
                 with suppress(OSError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
+from devplane import children
 from devplane.agents import tree
 from devplane.agents.agent import Agent
 from devplane.core import events as e
@@ -262,7 +263,7 @@ class Service:
         while True:
             await self.orphans.wait()
             await anyio.sleep(REAP_PAUSE_S)
-            if tree.is_spawning():
+            if children.is_spawning():
                 continue
             self.orphans = anyio.Event()
             left = tree.adopted()

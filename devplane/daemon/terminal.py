@@ -12,6 +12,7 @@ import anyio
 import psutil
 from anyio.abc import Process
 
+from devplane import children
 from devplane.agents import tree
 from devplane.daemon.windows import OutputWindow
 from devplane.errors import DevplaneError
@@ -74,7 +75,7 @@ class Terminal:
             # Its children may hold the pipe; the event loop would keep it for them.
             with anyio.move_on_after(CLOSE_S, shield=True):
                 await self._process.aclose()
-            tree.OWN.discard(self._process.pid)
+            children.OWN.discard(self._process.pid)
             self.exited.set()
 
     async def _read(self, drained: anyio.Event) -> None:
@@ -111,7 +112,7 @@ async def start(command: Sequence[str], *, cwd: str, env: Mapping[str, str], lim
         CannotRun: Not there, or not to be executed.
     """
     try:
-        with tree.spawning():
+        with children.spawning():
             process = await anyio.open_process(
                 list(command),
                 cwd=cwd,
@@ -121,7 +122,7 @@ async def start(command: Sequence[str], *, cwd: str, env: Mapping[str, str], lim
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            tree.OWN.add(process.pid)
+            children.OWN.add(process.pid)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CannotRun(f"cannot run {command[0]}: {reason}") from error

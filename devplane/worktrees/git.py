@@ -16,13 +16,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from devplane import children
 from devplane.core.text import clipped, visible
 from devplane.errors import DevplaneError
 
@@ -36,11 +36,7 @@ SAID_LIMIT_CHARS = 600
 _PAUSE_S = 0.0005
 _LONGEST_PAUSE_S = 0.01
 
-OWN: set[int] = set()
-"""Pids of git programs that are waited for: whoever reaps children of this process is to spare them."""
-SPAWNING = threading.Lock()
-"""Held while one starts, until its pid is in `OWN`."""
-
+_running: set[int] = set()
 _UNASKED = {
     "GIT_OPTIONAL_LOCKS": "0",  # a look must not take the lock that a person's commit needs
     "GIT_TERMINAL_PROMPT": "0",
@@ -141,6 +137,13 @@ def filters_off(cwd: Path) -> dict[str, str]:
     return {f"{name}.{key}": value for name in sorted(foreign) for key, value in off.items()}
 
 
+def end_all() -> None:
+    """Tell every git program that runs here to end: whoever waits for one gets `GitFailed`."""
+    for pid in list(_running):
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGTERM)
+
+
 def _environment(
     cwd: Path, given: Mapping[str, str], settings: Mapping[str, str], index: Path | None, runs_hooks: bool
 ) -> dict[str, str]:
@@ -165,7 +168,7 @@ def _run(
     command = [_program(env), *_ALWAYS, *(() if runs_hooks else _INERT), *args]
     # Files, not pipes: what a hook leaves running would hold a pipe open for ever (G-31).
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
-        with SPAWNING:
+        with children.spawning():
             try:
                 process = subprocess.Popen(
                     command,
@@ -180,7 +183,8 @@ def _run(
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 at = f" in {cwd}" if not os.path.isdir(cwd) else ""
                 raise GitFailed(f"{_verb(args)} cannot run{at}: {reason}") from error
-            OWN.add(process.pid)
+            children.OWN.add(process.pid)
+            _running.add(process.pid)
         try:
             status = _wait(process, timeout_s)
             if status is None:
@@ -192,7 +196,8 @@ def _run(
             _end(process)
             raise
         finally:
-            OWN.discard(process.pid)
+            _running.discard(process.pid)
+            children.OWN.discard(process.pid)
         if status is None:
             raise GitFailed(
                 f"{_verb(args)} took longer than {timeout_s:g} s and was ended{_and_said(_text(said))}",

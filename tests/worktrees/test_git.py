@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from devplane import children
 from devplane.errors import DevplaneError
 from devplane.worktrees import git as module
 from devplane.worktrees.git import GitFailed, asked, fields, filters_off, git
@@ -195,7 +196,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(
     ):
         time.sleep(0.01)
     assert left == []
-    assert set() == module.OWN
+    assert set() == children.OWN
 
 
 def test_what_a_hook_leaves_running_holds_nobody_up(base: Path) -> None:
@@ -211,7 +212,7 @@ def test_an_interrupt_ends_git(base: Path, monkeypatch: pytest.MonkeyPatch) -> N
     seen: list[int] = []
 
     def interrupt(_: float) -> None:
-        seen.extend(module.OWN)
+        seen.extend(children.OWN)
         monkeypatch.undo()
         raise KeyboardInterrupt
 
@@ -220,7 +221,7 @@ def test_an_interrupt_ends_git(base: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(KeyboardInterrupt):
         git(base, "status", environ=environ)
     assert not psutil.pid_exists(seen[0])
-    assert set() == module.OWN
+    assert set() == children.OWN
 
 
 def test_a_status_that_somebody_else_took_is_unknown_and_not_success(
