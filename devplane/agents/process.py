@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from subprocess import PIPE
 from typing import IO
 
 import anyio
@@ -175,11 +176,7 @@ async def start(
         CannotStart: Not there, not executable, a folder, or a script whose interpreter is missing.
     """
     try:
-        with children.spawning():
-            process = await anyio.open_process(
-                list(command), cwd=cwd, env=dict(env), stdin=-1, stdout=-1, stderr=-1, start_new_session=True
-            )
-            children.OWN.add(process.pid)
+        process = await children.start(command, cwd=cwd, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     except (OSError, ValueError) as error:
         log.close()
         raise _cannot_start(command, cwd, error) from error

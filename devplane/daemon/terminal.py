@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from subprocess import DEVNULL, PIPE, STDOUT
 
 import anyio
 import psutil
@@ -112,17 +112,7 @@ async def start(command: Sequence[str], *, cwd: str, env: Mapping[str, str], lim
         CannotRun: Not there, or not to be executed.
     """
     try:
-        with children.spawning():
-            process = await anyio.open_process(
-                list(command),
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            children.OWN.add(process.pid)
+        process = await children.start(command, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CannotRun(f"cannot run {command[0]}: {reason}") from error

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-import subprocess
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT
 
 import anyio
 import psutil
@@ -131,17 +131,9 @@ async def _run(
 ) -> CommandReport:
     began_s = anyio.current_time()
     try:
-        with children.spawning():
-            process = await anyio.open_process(
-                ["sh", "-c", command],
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            children.OWN.add(process.pid)
+        process = await children.start(
+            ["sh", "-c", command], cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
+        )
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         return CommandReport(command, Outcome.NEVER_STARTED, reason=reason)
