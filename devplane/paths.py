@@ -59,6 +59,11 @@ class Home:
         """Folder of one file a run: what the agent wrote to stderr, and stdout noise."""
         return self.root / "logs"
 
+    @property
+    def worktrees(self) -> Path:
+        """Folder of the worktrees of works, one folder a project."""
+        return self.root / "worktrees"
+
     def socket(self) -> Path:
         """Return the control socket's path, short enough to bind (case G-35).
 

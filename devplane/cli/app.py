@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "say": "say",
     "cancel": "cancel",
     "stop": "stop",
+    "work": "work",
     "ls": "ls",
     "show": "show",
     "tail": "tail",

@@ -29,6 +29,17 @@ def complete_run(incomplete: str) -> list[str]:
     return list(dict.fromkeys(_beginning(incomplete, words)))
 
 
+def complete_work(incomplete: str) -> list[str]:
+    """Offer the ids and names of works, those that are not finished first."""
+    try:
+        with reader() as store:
+            rows = sorted(store.works(all=True), key=lambda row: not row["open"])
+    except DevplaneError:
+        return []
+    words = (word for row in rows for word in (row["id"], row["name"]))
+    return list(dict.fromkeys(_beginning(incomplete, words)))
+
+
 def complete_ask(incomplete: str) -> list[str]:
     """Offer the ids of open asks, then runs."""
     try:

@@ -111,6 +111,79 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkStart:
+    """Begin a work in the checkout that owns `cwd`; answered once that is on record, the rest comes after.
+
+    `spec` is a person's text, `issue` a report that others wrote. `environ`: as in `Dispatch`; the
+    project's commands run with it too.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    title: str
+    agent: str
+    cwd: str
+    spec: str = ""
+    issue: str = ""
+    in_place: bool = False
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkNews:
+    """Answered with what a work is once more than fact `after` of it is on record, or it stands still."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    work: str
+    after: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class WorkVerify:
+    """Run a work's gate now; answered with its report."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    work: str
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkResume:
+    """Take up a work that stopped, by the session of its own run (see `Resume`)."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    work: str
+    is_same_rights: bool = False
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRetry:
+    """Hand a work that stopped back to its agent, in a new session where the old one cannot be had."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    work: str
+    environ: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStop:
+    """End what is under way in a work, and its run."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    work: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFinish:
+    """Call a work finished; `remove` its worktree too, and with `force` what would be lost with it."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    work: str
+    remove: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Watch:
     """Send ``frame`` notifications of a run from now on.
 
@@ -155,7 +228,10 @@ class Shutdown:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
 
-ACTING = (Dispatch, Resume, HandOver, Say, Cancel, Decide, Reply, Stop, Trust, Probe, Shutdown)
+ACTING = (
+    *(Dispatch, Resume, HandOver, Say, Cancel, Decide, Reply, Stop, Trust, Probe, Shutdown),
+    *(WorkStart, WorkVerify, WorkResume, WorkRetry, WorkStop, WorkFinish),
+)
 """Requests that an agent's own processes may not make (invariant 4)."""
 
 Request = (
@@ -168,6 +244,13 @@ Request = (
     | Decide
     | Reply
     | Stop
+    | WorkStart
+    | WorkNews
+    | WorkVerify
+    | WorkResume
+    | WorkRetry
+    | WorkStop
+    | WorkFinish
     | Watch
     | Trust
     | Probe

@@ -101,6 +101,7 @@ class CheckBegan:
 
     commit: str
     changed: int
+    commands: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,7 @@ class Work:
     check_commit: str = ""
     check_changed: int = 0
     """What the last gate that began was run on."""
+    check_commands: tuple[str, ...] = ()
     gate: GateReport | None = None
     """The last report; what it is about are `check_commit` and `check_changed`."""
     why: Why | None = None
@@ -343,7 +345,12 @@ def _apply(work: Work, fact: WorkFact) -> Work:
         case RunJoined():
             return replace(work, runs=(*(each for each in work.runs if each != fact.run), fact.run))
         case CheckBegan():
-            return replace(work, check_commit=fact.commit, check_changed=fact.changed)
+            return replace(
+                work,
+                check_commit=fact.commit,
+                check_changed=fact.changed,
+                check_commands=fact.commands,
+            )
         case CheckEnded():
             phase = Phase.REVIEW if fact.report.passed else Phase.CHECKING
             return replace(work, phase=phase, gate=fact.report, checks=work.checks + 1)

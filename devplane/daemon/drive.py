@@ -87,7 +87,8 @@ class Driver:
         self._id = run_id
         self._agent = agent
         self._home = home
-        self._environ = environ
+        self.environ = environ
+        """Of whoever dispatched or resumed it."""
         self._limits = limits
         self._book = ToolBook()
         self._log = agent_process.AgentLog(home.agent_logs / f"{run_id}.log")
@@ -188,7 +189,7 @@ class Driver:
         agent = self._agent
         if agent.node is not None:
             agent = with_node(agent, await anyio.to_thread.run_sync(major))
-        env = agent.environment(self._environ)
+        env = agent.environment(self.environ)
         env[tree.RUN_VARIABLE] = self._id
         env[tree.HOME_VARIABLE] = str(self._home.root)
         env["PWD"] = self.run.cwd

@@ -27,6 +27,7 @@ from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits, from_environment
 from devplane.daemon.listen import listen
 from devplane.daemon.recover import recover
+from devplane.daemon.recover_works import recover_works
 from devplane.daemon.rulings import JudgeIn
 from devplane.daemon.service import Service
 from devplane.errors import DevplaneError
@@ -136,10 +137,9 @@ async def _serve(
             service = Service(
                 home, board, tasks, judge_in, limits, drivers, bounds, notes=notes, trusted=trusted
             )
-            board.on_news = service.has_news
-            board.on_fact = bounds.heard_of
             deadlines = Deadlines(drivers, clock_ms)
             board.on_ask = deadlines.something_waits
+            service.notes += await recover_works(service)
             ready = anyio.Event()
             tasks.start_soon(partial(listen, service, home, ready=ready))
             tasks.start_soon(_obey_signals, service, tasks)

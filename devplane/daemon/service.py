@@ -27,6 +27,8 @@ from devplane.daemon.drive import Driver
 from devplane.daemon.limits import Limits
 from devplane.daemon.rulings import JudgeIn
 from devplane.daemon.settings import Wanted
+from devplane.daemon.steps import Steps
+from devplane.daemon.works import Works
 from devplane.errors import DevplaneError, NotFound, Refused
 from devplane.paths import Home
 from devplane.store.failure import StoreFailed
@@ -55,6 +57,19 @@ class Service:
     news: anyio.Event = field(default_factory=anyio.Event)
     orphans: anyio.Event = field(default_factory=anyio.Event)
     """Set when a child ended or a run did: there may be something to reap."""
+    works: Works = field(init=False)
+    steps: Steps = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.works, self.steps = Works(self), Steps(self)
+        self.works.check = self.steps.check
+        self.bounds.together = self.works.together
+        self.board.on_news = self.has_news
+        self.board.on_fact = self._heard_of
+
+    def _heard_of(self, run: Run, fact: e.Fact) -> None:
+        self.bounds.heard_of(run, fact)
+        self.works.heard_of(run, fact)
 
     def reader(self) -> Reader:
         return Reader.open(self.home.database)
@@ -277,7 +292,8 @@ class Service:
                 self.orphans.set()
 
     async def interrupt_all(self) -> None:
-        """End every run for a shutdown and wait until their agents are gone."""
+        """End every step and every run for a shutdown, and wait until their processes are gone."""
+        await self.works.interrupt()
         while drivers := list(self.drivers.values()):
             for driver in drivers:
                 driver.interrupt()

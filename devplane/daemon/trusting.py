@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from devplane.daemon.service import Service
 from devplane.errors import Refused
+
+if TYPE_CHECKING:
+    from devplane.daemon.service import Service
 
 
 class NotTrusted(Refused):

@@ -21,9 +21,10 @@ from devplane.control import requests as r
 from devplane.core import events as e
 from devplane.core.permission import Authority
 from devplane.core.run import ImpossibleFact
-from devplane.daemon import late, resuming
+from devplane.daemon import late, resuming, working
 from devplane.daemon.asks import Ask, Chosen, choose, reply
 from devplane.daemon.drive import Driver
+from devplane.daemon.folders import existing_folder
 from devplane.daemon.resuming import new_turn
 from devplane.daemon.service import Service
 from devplane.daemon.trusting import check_trust
@@ -263,15 +264,6 @@ async def watch(service: Service, request: r.Watch, follow: Callable[[Watcher], 
     }
 
 
-def existing_folder(text: str) -> Path:
-    """Return the folder that `text` names, symlinks resolved. Raises `UsageError` when it is none."""
-    folder = Path(text)
-    if not folder.is_dir():
-        what = "is not a directory" if folder.exists() else "does not exist"
-        raise UsageError(f"{folder} {what}", hint="Name an existing directory with --cwd.")
-    return folder.resolve()
-
-
 def name_of(prompt: str) -> str:
     """A short name for a run, from the first words of its prompt."""
     words = re.findall(r"[\w]+", prompt.lower())[:NAME_WORDS]
@@ -295,6 +287,13 @@ VERBS: dict[type, Callable[[Service, Any], Awaitable[dict[str, Any]]]] = {
     r.Decide: decide,
     r.Reply: answer,
     r.Stop: stop,
+    r.WorkStart: working.start,
+    r.WorkNews: working.news,
+    r.WorkVerify: working.verify,
+    r.WorkResume: working.resume,
+    r.WorkRetry: working.retry,
+    r.WorkStop: working.stop,
+    r.WorkFinish: working.finish,
     r.Trust: trust,
     r.Probe: probe,
     r.Status: status,

@@ -40,14 +40,15 @@ def behave(turn: Turn, shell: Shell) -> Result:
     return result or {"stopReason": "end_turn", "usage": report_usage(turn)}
 
 
-GOES_ON = "Go on from where you stopped"
-"""How Devplane has a session continue the turn that was cut off."""
+SAID_AGAIN = ("Go on from where you stopped", "The checks of this project did not pass")
+"""What stands in the prompts by which Devplane has a session go on with what it was told before."""
 
 
 def _meant(turn: Turn) -> str:
     """Return the prompt to behave by: one that says to go on means the one before it."""
     earlier = reversed(turn.session.prompts)
-    return next((text for text in earlier if GOES_ON not in text), turn.text)
+    own = (text for text in earlier if not any(each in text for each in SAID_AGAIN))
+    return next(own, turn.text)
 
 
 def split(text: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ def plain(value: Any) -> Any:
     if cls in _ATOMS:
         return value
     names = _names(cls)
-    if names:
+    if names is not None:
         return {each: plain(getattr(value, each)) for each in names}
     if cls is tuple or cls is list:
         return [plain(each) for each in value]
@@ -37,8 +37,8 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 @cache
-def _names(cls: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(cls)) if is_dataclass(cls) else ()
+def _names(cls: type) -> tuple[str, ...] | None:
+    return tuple(each.name for each in fields(cls)) if is_dataclass(cls) else None
 
 
 WORK_KINDS: dict[str, type] = {each.__name__: each for each in get_args(w.WorkFact)}

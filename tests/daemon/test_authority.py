@@ -14,7 +14,7 @@ import pytest
 
 from devplane.control import client
 from devplane.control import requests as r
-from devplane.errors import Refused
+from devplane.errors import NotFound, Refused
 from devplane.paths import Home
 from tests.daemon.agents import until
 from tests.daemon.harness import Caller, Started, daemon, environment
@@ -43,6 +43,12 @@ SCRIPT = textwrap.dedent(
         r.Stop(run),
         r.Trust(root),
         r.Probe("demo", root),
+        r.WorkStart("quick", "demo", root),
+        r.WorkVerify("w-none"),
+        r.WorkResume("w-none"),
+        r.WorkRetry("w-none"),
+        r.WorkStop("w-none"),
+        r.WorkFinish("w-none", remove=True, force=True),
         r.Shutdown(),
         r.Status(),
         r.Watch(run),
@@ -118,6 +124,12 @@ ACTING = {
     "Trust",
     "Probe",
     "Shutdown",
+    "WorkFinish",
+    "WorkResume",
+    "WorkRetry",
+    "WorkStart",
+    "WorkStop",
+    "WorkVerify",
 }
 
 
@@ -212,8 +224,12 @@ async def test_a_person_is_not_refused(tmp_path: Path) -> None:
         assert got["Reply"][0] == usage, "it is no question, and that is all that is wrong"
         assert got["Resume"] == [refused, f"{held.id} is waiting: its session is held here already"]
         assert got["HandOver"][0] == refused, "it is in play"
+        assert got["WorkStart"][0] == refused, "the folder is no git repository"
+        works = {name for name in got if name.startswith("Work")}
+        for name in works - {"WorkStart"}:
+            assert got[name] == [NotFound.exit_status, "no work 'w-none'"]
         done = {name for name, each in got.items() if each == "done"}
-        assert done == set(got) - {"Reply", "Resume", "HandOver"}
+        assert done == set(got) - {"Reply", "Resume", "HandOver"} - works
 
 
 async def test_a_caller_that_is_gone_when_it_is_asked_about_is_refused(tmp_path: Path) -> None:
