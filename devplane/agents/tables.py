@@ -16,7 +16,7 @@ from devplane.launchers import is_exact, package_of, with_version
 
 BUILT_IN = "built in"
 SERVED_KEYS = ("client_fs", "client_terminal", "missing_file_is_empty")
-USER_KEYS = ("name", "command", "version", "env", *SERVED_KEYS)
+USER_KEYS = ("name", "command", "version", "env", "attach", *SERVED_KEYS)
 CALL_KEYS = ("command_from", "url_title", "folder_text", "mcp_title", "mcp_announced", "mcp_raw_input")
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 RESERVED_IDS = frozenset({"custom"})
@@ -38,6 +38,7 @@ class UserTable:
     command: tuple[str, ...] | None = None
     version: str | None = None
     env: Mapping[str, str] | None = None
+    attach: tuple[str, ...] | None = None
     served: Mapping[str, Any] = field(default_factory=dict)
     """Which of `SERVED_KEYS` it sets."""
 
@@ -65,14 +66,14 @@ def check_version(version: str, *, is_python: bool = False) -> None:
     raise TableWrong(f"{reason}: give one exact version, such as 1.2.3", "version")
 
 
-def split_command(command: str) -> tuple[str, ...]:
+def split_command(command: str, key: str = "command") -> tuple[str, ...]:
     """Split a command as a shell would; raise `TableWrong` when it is empty or its quotes do not close."""
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
-        raise TableWrong(f"the command cannot be split: {error}", "command") from error
+        raise TableWrong(f"the {key} cannot be split: {error}", key) from error
     if not words or not words[0]:
-        raise TableWrong("the command is empty", "command")
+        raise TableWrong(f"the {key} is empty", key)
     return words
 
 
@@ -80,9 +81,9 @@ def built_in(table: Mapping[str, Any]) -> Agent:
     """Return the agent that a shipped table describes. A table that is wrong is a bug of ours."""
     asking, node = table.get("asking", {}), table.get("node")
     version: str = table["version"].replace("{devplane}", __version__)
-    command = tuple(
-        word.replace("{version}", version).replace("{python}", sys.executable)
-        for word in split_command(table["command"])
+    command, attach = (
+        tuple(word.replace("{version}", version).replace("{python}", sys.executable) for word in words)
+        for words in (split_command(table["command"]), shlex.split(table.get("attach", "")))
     )
     return Agent(
         id=table["id"],
@@ -99,7 +100,7 @@ def built_in(table: Mapping[str, Any]) -> Agent:
         calls=call_hints(table.get("calls", {})),
         mcp_transport=table.get("mcp_transport", "stdio"),
         sign_in=table.get("sign_in"),
-        attach=tuple(shlex.split(table.get("attach", ""))),
+        attach=attach,
         close_grace_s=float(table.get("close_grace_s", CLOSE_GRACE_S)),
         fetches=package_of(command) is not None,
         node=NodeNeed(**node) if node else None,
@@ -176,7 +177,10 @@ def user_table(table: Any) -> UserTable:
         package = package_of(words) if words else None
         check_version(version, is_python=package is not None and package.is_python)
         words = tuple(word.replace("{version}", version) for word in words) if words else None
-    return UserTable(name, words, version, env, _served(table))
+    attach = None if "attach" not in table else _words(table["attach"], "attach")
+    if attach is not None and not any("{session}" in word for word in attach[1:]):
+        raise TableWrong("attach must have {session} among its arguments", "attach")
+    return UserTable(name, words, version, env, attach, _served(table))
 
 
 def _served(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +195,8 @@ def from_user(agent_id: str, table: UserTable, source: str) -> Agent:
     """Return the agent that only a person's file knows. Nothing is known of its modes or its ending."""
     if table.command is None:
         raise TableWrong("command is missing", "")
-    agent = Agent(agent_id, table.name or agent_id, (), source, env=table.env or {}, **table.served)
+    env, attach = table.env or {}, table.attach or ()
+    agent = Agent(agent_id, table.name or agent_id, (), source, env=env, attach=attach, **table.served)
     return _commanded(agent, table.command, table.version)
 
 
@@ -202,7 +207,14 @@ def overlay(agent: Agent, table: UserTable, source: str) -> Agent:
     ask-first mode with the version would run without asking.
     """
     env = {**agent.env, **(table.env or {})}
-    over = replace(agent, name=table.name or agent.name, source=source, env=env, **table.served)
+    over = replace(
+        agent,
+        name=table.name or agent.name,
+        source=source,
+        env=env,
+        attach=table.attach or agent.attach,
+        **table.served,
+    )
     if table.command is not None:
         return _commanded(over, table.command, table.version, built_in_package=package_of(agent.command))
     if table.version is None:
@@ -239,19 +251,19 @@ def _commanded(
     )
 
 
-def _words(command: Any) -> tuple[str, ...]:
+def _words(command: Any, key: str = "command") -> tuple[str, ...]:
     if isinstance(command, str):
-        words = split_command(command)
+        words = split_command(command, key)
     elif isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         words = tuple(command)
     else:
-        raise TableWrong("command must be a text or a list of texts", "command")
+        raise TableWrong(f"{key} must be a text or a list of texts", key)
     program = words[0]
     if program.startswith("~/"):
         return (str(Path(program).expanduser()), *words[1:])
     if "/" in program and not program.startswith("/"):
         # It would be looked for in the repository that the agent runs in.
-        raise TableWrong(f"the program {program!r} must be on PATH or have an absolute path", "command")
+        raise TableWrong(f"the program {program!r} must be on PATH or have an absolute path", key)
     if not program:
-        raise TableWrong("the command is empty", "command")
+        raise TableWrong(f"the {key} is empty", key)
     return words

@@ -25,6 +25,8 @@ VERBS: dict[str, str] = {
     "ls": "ls",
     "show": "show",
     "tail": "tail",
+    "attach": "attach",
+    "focus": "focus",
     "inbox": "inbox",
     "decide": "decide",
     "search": "search",
