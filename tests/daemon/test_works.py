@@ -43,9 +43,8 @@ async def start(caller: Caller, title: str = "quick", **more: Any) -> dict[str, 
     return await caller.ask(request)
 
 
-async def reach(caller: Caller, work: str, *phases: str) -> dict[str, Any]:
-    """Wait until a work is in one of `phases`, by what is told of it."""
-    after = -1
+async def reach(caller: Caller, work: str, *phases: str, after: int = -1) -> dict[str, Any]:
+    """Wait until a work is in one of `phases` by a fact later than `after`, by what is told of it."""
     while True:
         news = await caller.ask(r.WorkNews(work, after))
         if news["phase"] in phases:
@@ -343,11 +342,10 @@ async def test_more_said_to_its_run_takes_a_work_up_again(tmp_path: Path) -> Non
         begun = await start(caller)
         news = await reach(caller, begun["work"], "review")
         await caller.ask(r.Say(news["run"], "quick again"))
-        after = news["pos"]
-        with anyio.fail_after(30):
-            while (news := await caller.ask(r.WorkNews(begun["work"], after)))["phase"] != "working":
-                pass
-        await reach(caller, begun["work"], "review")
+        await reach(caller, begun["work"], "review", after=news["pos"])
+        with Reader.open(caller.home.database) as reader:
+            taken_up = [each for each in reader.events(begun["work"]) if each["kind"] == "WorkTakenUp"]
+        assert [each["payload"]["how"] for each in taken_up] == ["said"]
 
 
 @pytest.mark.slow
