@@ -6,11 +6,10 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, get_args
 
-from pydantic import TypeAdapter
-
 from devplane.core import events
 from devplane.core import work as w
 from devplane.core.run import Run
+from devplane.store.rebuild import rebuilt
 
 KINDS: dict[str, type] = {each.__name__: each for each in get_args(events.Fact)}
 
@@ -49,30 +48,23 @@ def encode_fact(fact: events.Fact | w.WorkFact) -> tuple[str, dict[str, Any]]:
     return type(fact).__name__, plain(fact)
 
 
-@cache
-def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
-
-
 def decode_fact(kind: str, payload: dict[str, Any]) -> events.Fact:
     """Rebuild a fact. Raises `KeyError` for an unknown kind, `ValueError` for a payload that does not fit."""
-    fact: events.Fact = _adapter(KINDS[kind]).validate_python(payload)
+    fact: events.Fact = rebuilt(KINDS[kind], payload)
     return fact
 
 
 def decode_run(snapshot: dict[str, Any]) -> Run:
     """Rebuild a run from its snapshot. Raises `ValueError` when it does not fit."""
-    run: Run = _adapter(Run).validate_python(snapshot)
-    return run
+    return rebuilt(Run, snapshot)
 
 
 def decode_work_fact(kind: str, payload: dict[str, Any]) -> w.WorkFact:
     """Rebuild a fact of a work. Raises as `decode_fact`."""
-    fact: w.WorkFact = _adapter(WORK_KINDS[kind]).validate_python(payload)
+    fact: w.WorkFact = rebuilt(WORK_KINDS[kind], payload)
     return fact
 
 
 def decode_work(snapshot: dict[str, Any]) -> w.Work:
     """Rebuild a work from its snapshot. Raises `ValueError` when it does not fit."""
-    work: w.Work = _adapter(w.Work).validate_python(snapshot)
-    return work
+    return rebuilt(w.Work, snapshot)
